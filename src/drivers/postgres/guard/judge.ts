@@ -3,7 +3,7 @@
 import type { Denied, Malformed } from '../../driver.ts'
 import { namesIcu } from './allowed/collations.ts'
 import { costBound } from './bounds/cost-bound.ts'
-import { mayCollect, mayRepeat } from './bounds/collected-values.ts'
+import { COMPARED_MAX, mayCollect, mayRepeat } from './bounds/collected-values.ts'
 import { hideConditions } from './bounds/estimated-conditions.ts'
 import { inlineCollecting } from './bounds/inlined-with.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
@@ -11,7 +11,7 @@ import { isKnownSame } from './syntax/reparse-cache.ts'
 import { comparedByIcu, exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
 import { joinsByMany } from './bounds/join-equalities.ts'
 import { switchedOff } from './bounds/unhashed.ts'
-import { checkGrowth } from './bounds/value-growth.ts'
+import { checkGrowth, SORTED_MAX } from './bounds/value-growth.ts'
 import { limited } from './walk/row-cap.ts'
 import { sourceOf, type Places } from './syntax/source-position.ts'
 import type { SelectStmt } from './allowed/allowed-nodes.ts'
@@ -21,7 +21,7 @@ import { fromBytes, toBytes } from './syntax/text-offsets.ts'
 import { DEPTH_MAX, prescan, TOKENS_MAX } from './syntax/prescan.ts'
 import { printSelect } from './syntax/print.ts'
 import type { PostgresQuery, ReadTable, RecordShape } from '../confined-query.ts'
-import { readStatement } from './syntax/read-tree.ts'
+import { readStatement, type Read } from './syntax/read-tree.ts'
 import { Refusal, refusedLimit, refusedStatement } from './refusal.ts'
 import { newAlias, TooMuchHere, type Params, type Walk } from './walk/scope.ts'
 import { select, type Selected } from './walk/walk-select.ts'
@@ -193,11 +193,31 @@ function malformed(text: string, why: string, position: number): Malformed {
 }
 
 /** Confines the tree and prints it. Throws Refusal. */
-function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bounds, places: Places | null = null): Made {
-  const { select: raw, words } = readStatement(tree)
-  const exposed = namesIcu(words) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog)
-  const collects = mayCollect(raw) || (exposed.comparesByIcu && mayRepeat(raw))
-  const walk = newWalk(exposed, { words, collects }, newParams(params), bounds, places)
+function rewrite(tree: unknown, asked: Case, bounds: Bounds, places: Places | null = null): Made {
+  const read = readStatement(tree)
+  const exposed = namesIcu(read.words) ? comparedByIcu(exposedOf(asked.catalog)) : exposedOf(asked.catalog)
+  const comparedMax = exposed.comparesByIcu ? COMPARED_MAX : Infinity
+  const made = confineOnce(read, asked, { exposed, bounds, places, comparedMax })
+  if (made) return made
+  // The query compares texts that it collects, so each of them needs a limit. Most queries need none.
+  const again = confineOnce(read, asked, { exposed, bounds, places, comparedMax: SORTED_MAX })
+  if (!again) throw new TypeError('a query with limits needs more limits')
+  return again
+}
+
+interface Settings {
+  readonly exposed: Exposed
+  readonly bounds: Bounds
+  readonly places: Places | null
+  readonly comparedMax: number
+}
+
+/** Returns undefined if the query needs a smaller `comparedMax`. */
+function confineOnce({ select: raw, words }: Read, asked: Case, settings: Settings): Made | undefined {
+  const { rowCap, params } = asked
+  const { exposed, bounds, comparedMax } = settings
+  const collects = mayCollect(raw) || (comparedMax < Infinity && mayRepeat(raw))
+  const walk = newWalk(settings, { words, collects }, newParams(params))
   let selected: Selected
   try {
     selected = select(walk, raw, null, null)
@@ -211,11 +231,12 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   if (walk.counts && walk.unread.size > 0) leaveOutUnread(walk, confined)
   for (const { finish } of walk.bases) finish()
   const grown = checkGrowth(confined, walk.growing, exposed, () => newAlias(walk, 't', 'the query'))
+  if (grown.comparesOpen && comparedMax > SORTED_MAX) return undefined
   for (const { limit } of walk.bases) limit(grown)
   const lists = mayCopy(walk, words) ? checkPartitions(confined, exposed) : null
   const bound = costBound(walk)
   const reads = { isLookup: isLookup(walk, confined), callsNothing: bound !== null && callsNothing(confined) }
-  const settings = [switchedOff(confined, grown, walk.isGrouped), joinsByMany(confined) ? 'enable_mergejoin' : '']
+  const off = [switchedOff(confined, grown, walk.isGrouped), joinsByMany(confined) ? 'enable_mergejoin' : '']
   hideConditions(confined)
   const query: PostgresQuery = {
     text: printSelect(confined),
@@ -231,7 +252,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     ...reads,
     ...(lists && { lists }),
     searchPath: exposed.capture.trustedSchemas,
-    switchedOff: settings.filter((setting) => setting !== '').join(' '),
+    switchedOff: off.filter((setting) => setting !== '').join(' '),
     serverVersion: exposed.capture.serverVersion,
   }
   return { tree: confined, query }
@@ -250,11 +271,9 @@ function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
 }
 
 function newWalk(
-  exposed: Exposed,
+  { exposed, bounds, places, comparedMax }: Settings,
   { words, collects }: { readonly words: ReadonlySet<string>; readonly collects: boolean },
   params: Params,
-  bounds: Bounds,
-  places: Places | null,
 ): Walk {
   return {
     exposed,
@@ -273,6 +292,7 @@ function newWalk(
     isGrouped: false,
     growing: new Set(),
     collects,
+    comparedMax,
     counts: false,
     unread: new Set(),
     joined: new Set(),

@@ -21,3 +21,9 @@ test('a parameter that the query uses as too large a regular expression is refus
   assert.deepEqual(boundTexts(bound, { slots: [0, 1], patterns: [{ at: 1, syntax: {} }] }), bound.texts)
   assert.throws(() => boundTexts(bound, { slots: [0, 1], patterns: [{ at: 0, syntax: {} }] }), AppError)
 })
+
+test('a parameter with a long run of punctuation is refused, because glibc compares it slowly', () => {
+  const bind = (text: string): unknown => bindParams({ values: [text], json: '' }, () => exposedOf(shop()))
+  bind(`${'-'.repeat(1_000)}a${' '.repeat(1_000)}`)
+  assert.throws(() => bind('- '.repeat(501)), AppError)
+})

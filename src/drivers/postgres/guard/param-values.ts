@@ -8,6 +8,7 @@ import type { ParamForm } from './walk/scope.ts'
 import { longNumberIn } from './bounds/long-numbers.ts'
 import { hasLongRun, RUN } from './bounds/mark-runs.ts'
 import { largePatterns } from './bounds/pattern-size.ts'
+import { PUNCTUATION_MAX } from './bounds/value-growth.ts'
 import type { PostgresQuery } from '../confined-query.ts'
 import { Refusal } from './refusal.ts'
 import { checkSpatialText } from './allowed/srids.ts'
@@ -103,7 +104,13 @@ function bindOne(value: Param, exposed: () => Exposed): Bound | string {
 }
 
 function unusable(text: string, exposed: () => Exposed): string | null {
-  return spatial(text, exposed) ?? marks(text, exposed)
+  return spatial(text, exposed) ?? marks(text, exposed) ?? punctuation(text)
+}
+
+/** Returns why glibc may not compare the text, or null. */
+function punctuation(text: string): string | null {
+  if (text.length <= PUNCTUATION_MAX || !/[^\p{L}\p{N}]{1001}/u.test(text)) return null
+  return `has more than ${PUNCTUATION_MAX} punctuation marks or spaces in a row, which some collations compare too slowly`
 }
 
 /** Returns why ICU may not compare the text, or null. */

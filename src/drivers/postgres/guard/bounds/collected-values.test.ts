@@ -68,7 +68,7 @@ for (const [name, sql] of MEASURED) {
 
 const UNMEASURED: readonly (readonly [string, string])[] = [
   ['a collected column that is returned', `SELECT q.x FROM ${X}`],
-  ['its length', `SELECT length(q.x), octet_length(q.x), q.x IS NULL, count(q.x), q.x = 'a', max(q.x) FROM ${X}`],
+  ['its length', `SELECT length(q.x), octet_length(q.x), q.x IS NULL, count(q.x), q.x = 'a' FROM ${X}`],
   ['aggregates that are returned', "SELECT string_agg(name, ','), array_agg(id), json_agg(name)::text FROM customers"],
   ['an element', 'SELECT (array_agg(id ORDER BY id))[1], cardinality(array_agg(id)) FROM customers'],
   ['a search in an array', 'SELECT 1 FROM customers WHERE id = ANY (ARRAY(SELECT id FROM orders))'],

@@ -294,11 +294,12 @@ export function takenAsJson(walk: Walk, level: Level, value: Typed, at: number |
 }
 
 /**
- * Returns a value, with a check if it may be a long text and texts are compared by ICU. The check stands where the text
- * is made, because any place that reads the text may sort it. Throws Refusal.
+ * Returns a value, with a check if it may be a text that is too long to be compared. The check stands where the text is
+ * made, because any place that reads the text may sort it. Throws Refusal.
  */
 export function comparable<T extends Typed>(walk: Walk, level: Level, typed: T, at: number | undefined): T {
-  return walk.exposed.comparesByIcu && makesText(typed.node) ? noLonger(walk, level, typed, COMPARED_MAX, at) : typed
+  const { comparedMax } = walk
+  return comparedMax < Infinity && makesText(typed.node) ? noLonger(walk, level, typed, comparedMax, at) : typed
 }
 
 /** Functions that return an array or a document. ICU compares its parts one by one. */

@@ -114,6 +114,14 @@ interface Size {
   readonly isMade?: boolean | undefined
   /** True for a collected value that several rows may contain. Otherwise, all rows together are not longer than one. */
   readonly isSpread?: boolean | undefined
+  /** The longest run of punctuation that parameters may add to the value. */
+  readonly given?: number | undefined
+  /** True if the query changed a stored value in a way that may join its punctuation to long runs. */
+  readonly isJoined?: boolean | undefined
+  /** True if the value repeats a stored value, and so has only the punctuation of that value. */
+  readonly isStretched?: boolean | undefined
+  /** True if each iteration of a recursive query may make the value longer. */
+  readonly isGrown?: boolean | undefined
   /** True if `times` is an assumption about the lengths of stored values. */
   readonly isAssumed?: boolean | undefined
   /** The digits of a number, if stored values make it shorter than `own`. */
@@ -141,6 +149,8 @@ const STORED: Size = { ...NOTHING, times: 1 }
 
 /** Facts about sizes that the planner does not estimate (unhashed.ts). */
 export interface Grown {
+  /** True if the query compares or sorts texts whose length only the database knows, because it collects them from rows. */
+  readonly comparesOpen: boolean
   /** True if a FROM item or a sub-query has long rows or long values. */
   readonly hasLongRows: boolean
   /** `long` if an aggregate in `growing` has a long argument, otherwise `stored` if there is such an aggregate. */
@@ -182,6 +192,7 @@ type Columns = ReadonlyMap<string, Size>
 
 class Growth implements Grown {
   hasLongRows = false
+  comparesOpen = false
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
   readonly #exposed: Tables
@@ -329,12 +340,17 @@ class Growth implements Grown {
     const keys = sortClause.map((key) => this.#parts(key))
     this.#parts(rest)
     if (keys.length > 0) {
+      for (const [at, { SortBy: key }] of sortClause.entries()) {
+        const place = wholeNumber(key?.node)
+        this.#key((place === undefined ? keys[at] : outputs[place - 1]) ?? NOTHING)
+      }
       this.#sort([...outputs, ...keys])
       this.#limited.push(limitedSort(query, [...outputs, ...keys], Math.max(this.#appended - before, 1)))
     }
     if (query.distinctClause || (query.larg && query.op !== 'SETOP_UNION') || (query.larg && query.all !== true)) {
       this.#sort(outputs)
       this.#keep(outputs, SLOTS)
+      for (const output of outputs) this.#key(output)
     }
     const { own } = total(outputs)
     if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of literals in one row`, ROW_MAX)
@@ -572,8 +588,40 @@ class Growth implements Grown {
     }
   }
 
+  /**
+   * Counts comparisons by a collation of glibc, which compares long runs of punctuation in quadratic time. Both texts
+   * must have such a run. Throws Refusal.
+   */
+  #collate(symbol: string, sides: readonly Size[], times: number): void {
+    if (!ORDERS.test(symbol)) return
+    const lengths = sides.map((side) => (isOpen(side) ? Infinity : punctuationIn(side)))
+    const length = Math.min(...lengths)
+    if (sides.some(isOpen) && length > FREE_BYTES) this.comparesOpen = true
+    if (length === Infinity) return
+    this.#values.add({ steps: times * length ** 2 })
+    if (sides.every((side) => side.isJoined === true || punctuationIn(side) > FREE_BYTES))
+      sides.forEach((side) => this.#noteJoined(side))
+  }
+
+  /** Checks a value by which rows are sorted. Throws Refusal. */
+  #key(size: Size): void {
+    checkKey(punctuationIn(size))
+    if (isOpen(size)) this.comparesOpen = true
+    this.#noteJoined(size)
+  }
+
+  /** Limits the stored values in a text that may have long runs of punctuation, and is compared. */
+  #noteJoined({ columns, isJoined }: Size): void {
+    if (!columns || !isJoined) return
+    for (const [column, count] of columns.of) {
+      const copies = (count * columns.by * COMPARED_MAX) / SORTED_MAX
+      this.#compared.set(column, Math.max(this.#compared.get(column) ?? 0, copies))
+    }
+  }
+
   /** Counts comparisons of values that the query makes, if ICU reads them in full. Throws Refusal. */
   #compare(symbol: string, sides: readonly Size[], times = 1): void {
+    this.#collate(symbol, sides, times)
     const { comparesByIcu, equatesByIcu } = this.#exposed
     if (!comparesByIcu || !(equatesByIcu ? COMPARES : ORDERS).test(symbol)) return
     for (const side of sides)
@@ -622,6 +670,13 @@ class Growth implements Grown {
 
   /** Counts a call or an operator that may read collected values as json. Throws Refusal. */
   #scanJson(name: string, sizes: readonly Size[], args: readonly Node[] = []): void {
+    for (const size of sizes) {
+      if (READS_JSON.test(name)) this.#values.add({ own: ownBytes(size) * JSON_COPIES })
+      if (size.kind === 'json' && MAKES_JSONB.test(name)) {
+        this.#parse(size, false)
+        this.#values.add({ own: ownBytes(size) * JSONB_COPIES })
+      }
+    }
     const isLong = READS_JSON.test(name) || (takesPath(name) && args.some(returnsLevels))
     if (isLong && sizes.some(isCollected)) this.#values.add({ taken: JSON_TAKEN })
   }
@@ -722,7 +777,7 @@ class Growth implements Grown {
   #sized(node: Node): Size {
     if (node.A_Const) return literalSize(node.A_Const)
     if (node.ColumnRef) return this.#storedColumn(node.ColumnRef) ?? this.#column(node.ColumnRef)
-    if (node.ParamRef) return STORED
+    if (node.ParamRef) return { ...STORED, given: PUNCTUATION_MAX }
     if (node.FuncCall) return this.#call(node.FuncCall)
     if (node.A_Expr) return this.#operator(node.A_Expr)
     if (node.TypeCast) return this.#cast(node.TypeCast)
@@ -900,7 +955,9 @@ class Growth implements Grown {
     if (call.agg_within_group ?? call.agg_order ?? call.agg_distinct) {
       this.#sort([...sizes, others])
       this.#keep([...sizes, others], call.agg_within_group ? SORTED : SORTS)
+      if (call.agg_distinct) for (const size of sizes) this.#key(size)
     }
+    if (call.agg_within_group ?? call.agg_order ?? call.over) this.#key(others)
     if (!SKIMS.has(name)) {
       this.#decompress(args, sizes, { frees: (size) => SKIMS_TEXT.has(name) && size.stored === 'text' })
     }
@@ -924,7 +981,10 @@ class Growth implements Grown {
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
     if (SUMS.has(name)) return { ...asNumber(total(sizes)), isComputed: true }
     if (COMPUTES.has(name)) return { ...total(sizes), isComputed: true }
-    const size = result(name, args, sizes)
+    const made = result(name, args, sizes)
+    const isJoined = made.columns !== undefined && joinsPunctuation(name, args)
+    const isStretched = name === 'repeat' && sizes[0]?.own === 0
+    const size = isJoined || isStretched ? { ...made, isJoined, isStretched } : made
     if (!isCollecting(call)) return size
     // Geometries are compared by their boxes, and not each point with each point.
     return this.#collected(AGGREGATES.has(name) ? size : { ...collected(size), isMany: false }, call.over !== undefined)
@@ -955,7 +1015,7 @@ class Growth implements Grown {
     for (const node of nodes) {
       const inner = node.RowExpr?.args ?? node.GroupingSet?.content
       if (inner) this.#groups(inner)
-      else this.#part(node)
+      else this.#key(this.#part(node))
     }
   }
 }
@@ -1060,6 +1120,10 @@ const UNMEASURED: ReadonlySet<string> = new Set([
 ])
 /** Functions and operators that keep up to 16 bytes for each byte of a json value, until the row ends. */
 const READS_JSON = /^(?:->>?|#>>?|json_(?:array_|each|extract|object_keys|populate|strip|to_record).*)$/
+/** Each of them keeps so many times the bytes of its json value. */
+const JSON_COPIES = 16
+/** Functions that build a jsonb value from a json value. */
+const MAKES_JSONB = /^(?:to_jsonb|jsonb_(?:agg|build|object)\w*)$/
 /** Each of them counts as eight calls that take 4 MB. */
 const JSON_TAKEN = 7 * 4_194_304
 /** Operators that free most values after they have decompressed them: see `isUnfreed`. */
@@ -1091,6 +1155,43 @@ function groupsNested(name: string, args: readonly Node[]): number {
   if (!pattern || pattern.ParamRef) return NESTED_MAX
   const text = literalText(pattern)
   return text === undefined ? GROUPS_MADE : readRegex(text, { flags: flagsOf(name, args) }).nested
+}
+
+/**
+ * Returns whether a call may turn most of a stored text into punctuation: regexp_replace with g, unless a letter or a
+ * digit stands in for each match, or only other characters match, and translate of many characters.
+ */
+function joinsPunctuation(name: string, [, from, to, flags]: readonly Node[]): boolean {
+  const [pattern, replacement] = [from && literalText(from), to && literalText(to)]
+  if (name === 'translate') return pattern === undefined || pattern.length > TRANSLATED
+  if (name !== 'regexp_replace' || !flags) return false
+  return !/[\p{L}\p{N}]/u.test(replacement ?? '') && !/^\[\^[^\]]*[\p{L}\p{N}]/u.test(pattern ?? '')
+}
+
+const TRANSLATED = 10
+/** The maximum run of punctuation in a text that is sorted: one comparison takes 1.7 s in glibc 2.36. */
+export const SORTED_MAX = 40_960
+/** The maximum run of punctuation in a parameter (param-values.ts). */
+export const PUNCTUATION_MAX = 1_000
+
+/** Returns whether the value may be a text that a collation compares. */
+function isText(size: Size): boolean {
+  return size.kind === undefined && !size.isComputed && !isNumber(size)
+}
+
+/** Returns whether the value may be a text whose length only the database knows. */
+function isOpen(size: Size): boolean {
+  return isText(size) && (isCollected(size) || size.isGrown === true)
+}
+
+/** Returns the longest run of punctuation that constants and parameters may put into a value. */
+function punctuationIn(size: Size): number {
+  return isText(size) && size.isStretched !== true ? size.own + (size.given ?? 0) : 0
+}
+
+function checkKey(length: number): void {
+  if (length > SORTED_MAX)
+    throw tooLarge(`${Math.round(length)} bytes of literals in a text that is sorted`, SORTED_MAX)
 }
 
 /** Functions of numbers whose work is the product of the digits of their arguments. */
@@ -1530,11 +1631,11 @@ function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'
   return size.kind === undefined ? size : { ...size, kind: undefined }
 }
 
-/** Types whose elements take so many times their text while PostgreSQL reads an array: 2 bytes of text took 600 bytes. */
+/** Types whose elements take so many times their text while PostgreSQL reads an array: 2 bytes of text took 2 kB. */
 const PARSED = /^ts(?:vector|query)$/
-const PARSED_ELEMENT = 300
-/** The same for other elements, such as a name, which has 64 bytes. */
-const ELEMENT = 32
+const PARSED_ELEMENT = 1_000
+/** The same for other elements: a name has 64 bytes, and an lquery took 140. */
+const ELEMENT = 80
 
 /** Types whose values are filled up to their length. */
 const PADDED: ReadonlySet<string> = new Set(['bit', 'varbit', 'bpchar', 'char'])
@@ -1640,7 +1741,7 @@ const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg']
 
 /** Returns the size of a recursive query's column after all iterations. */
 function afterTurns(size: Size): Size {
-  return size.before.size === 0 ? size : { ...stored(size), before: NONE }
+  return size.before.size === 0 ? size : { ...stored(size), before: NONE, isGrown: true }
 }
 
 function stored(size: Size): Size {
@@ -1654,7 +1755,8 @@ function scaled(size: Size, by: number): Size {
   const parts = size.parts && new Map([...size.parts].map(([part, count]) => [part, count * by]))
   const columns = size.columns && scaledColumns(size.columns, by)
   const [own, times] = [size.own * by, size.times * by]
-  return { ...size, own, times, before, parts, columns, kind: undefined, isNumeric: undefined }
+  const given = size.given && size.given * by
+  return { ...size, own, times, given, before, parts, columns, kind: undefined, isNumeric: undefined }
 }
 
 function scaledColumns({ of, by }: Copied, times: number): Copied {
@@ -1705,7 +1807,8 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let before: Map<number, number> | undefined
   let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
   let [isMade, isAssumed, isSpread] = [false, false, false]
-  let digits = 0
+  let [digits, given] = [0, 0]
+  let [isJoined, isGrown] = [false, false]
   let parts: Map<string, number> | undefined
   let made: Made | undefined
   const columns = copiedBy(sizes, by)
@@ -1727,6 +1830,9 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     }
     own = by(own, size.own)
     times = by(times, size.times)
+    given = by(given, size.given ?? 0)
+    isJoined ||= size.isJoined === true
+    isGrown ||= size.isGrown === true
     for (const [place, count] of size.before) {
       before ??= new Map()
       before.set(place, by(before.get(place) ?? 0, count))
@@ -1744,6 +1850,9 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isUnfreed && { isUnfreed }),
     ...(isTable && { isTable }),
     ...(isMade && { isMade }),
+    ...(given > 0 && { given }),
+    ...(isJoined && { isJoined }),
+    ...(isGrown && { isGrown }),
     ...(isAssumed && { isAssumed }),
     ...(isSpread && { isSpread }),
     ...(isShorter && { digits }),

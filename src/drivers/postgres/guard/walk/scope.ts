@@ -152,6 +152,8 @@ export interface Walk {
   readonly growing: Set<Struct<'FuncCall'>>
   /** True if the query collects values from rows (collected-values.ts). */
   readonly collects: boolean
+  /** The maximum number of bytes of a text that is collected from rows, if the query may compare such texts. */
+  readonly comparedMax: number
   /** True if the printed text counts what it collects (collected-rows.ts). */
   counts: boolean
   /** The columns of FROM items that no expression has read. Columns of tables are in `bases` instead. */
