@@ -28,6 +28,14 @@ test('each table is searched once for a column name', () => {
   assert.equal(work.spent, 50)
 })
 
+test('the names of a mask come in the order of their lists, without the names of other lists', () => {
+  const sets = new ColumnSets(new Work())
+  const bits = Array.from({ length: 200 }, (_, n) => sets.ofNames([`a${n}`, `b${n}`]))
+  const columns = [199, 0, 70].reduce((all, n) => all | (bits[n] ?? 0n), 0n)
+  assert.deepEqual([...sets.namesOf(columns, 5)], ['a0', 'b0', 'a70', 'b70', 'a199'])
+  assert.deepEqual([...sets.namesOf(0n, 5)], [])
+})
+
 test('a column name is found in tables and lists that are added after the first search', () => {
   const sets = new ColumnSets(new Work())
   const first = sets.ofTable(tableOf('a', ['id']))

@@ -70,9 +70,11 @@ export class ColumnSets {
    */
   *namesOf(columns: Columns, most: number): Iterable<string> {
     let left = most
+    // To shift the mask for each list would take as long as the mask is.
+    const bits = columns.toString(2)
     for (const [at, names] of this.#lists.entries()) {
       if (left <= 0) return
-      if (!((columns >> BigInt(at)) & 1n)) continue
+      if (bits.at(-1 - at) !== '1') continue
       yield* names.slice(0, left)
       left -= names.length
     }

@@ -32,7 +32,6 @@ export interface Exposed {
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
   /** Exposed or not. */
   ids(dataset: string): readonly string[]
-  holds(dataset: string, id: string): boolean
   families(dataset: string): readonly ExposedFamily[]
   /** The key is the id. Families are not included. */
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
@@ -71,17 +70,10 @@ function build(catalog: Catalog, capture: BigQueryCapture): Exposed {
   const dataset = (name: string) => datasets.get(name) ?? NOTHING
   // The name comes from the caller and may be `constructor`.
   const ids = (name: string) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : [])
-  const held = new Map<string, ReadonlySet<string>>()
-  const heldIn = (name: string) => {
-    const known = held.get(name) ?? new Set(ids(name))
-    if (known.size > 0) held.set(name, known)
-    return known
-  }
   return {
     capture,
     find: (name, table) => find(dataset(name), table),
     ids,
-    holds: (name, id) => heldIn(name).has(id),
     families: (name) => dataset(name).families,
     tables: (name) => dataset(name).tables,
     named: (name) => tables.filter(({ table }) => table === name).map(nameOf),

@@ -6,7 +6,7 @@ import { Malformed, refusedColumn, refusedLimit } from './refusal.ts'
 import { resolveQuery, resolveRun } from './resolve.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { entryOf, Scope, type Ctes } from './scope.ts'
-import { beginsWithTable, sourceOf } from './table-source.ts'
+import { sourceOf } from './table-source.ts'
 import type { Source } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Walk } from './walk-state.ts'
@@ -40,7 +40,7 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
       return
     }
     case 'unnest':
-      checkUnnest(walk, item.run, scope)
+      checkUnnest(item.run, scope)
       resolveRun(walk, item.run, ctes, scope)
       scope.add(entryOf(item.alias?.name ?? '', offsetOf(walk, item.offset)))
       return
@@ -59,9 +59,9 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
 
 /**
  * UNNEST(dataset.table.column) of a table that FROM does not name would read outside the sub-select. Today, Google's
- * analyzer refuses this form too. An unknown column gets the same refusal, so the refusal reveals nothing.
+ * analyzer refuses this form too. The refusal is the same whether or not the table exists, so it reveals nothing.
  */
-function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
+function checkUnnest(run: Run, scope: Scope): void {
   const parts: string[] = []
   for (const piece of run) {
     if (piece.kind === 'nested' || !(isName(piece) || piece.key === '.')) return
@@ -69,7 +69,7 @@ function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
     for (const part of piece.name.split('.')) parts.push(part)
   }
   const [first = ''] = parts
-  if (parts.length < 3 || scope.has(first) || !beginsWithTable(walk.exposed, parts)) return
+  if (parts.length < 3 || scope.has(first)) return
   throw refusedColumn(first, run[0]?.kind === 'nested' ? -1 : (run[0]?.at ?? -1))
 }
 

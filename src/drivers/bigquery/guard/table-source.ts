@@ -29,14 +29,6 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
   return source
 }
 
-/** True if a longer path starts with a table of the project, exposed or not. */
-export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boolean {
-  const { project } = exposed.capture
-  const name = parts.join('.')
-  const [dataset = '', table = ''] = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
-  return exposed.holds(dataset, table) || exposed.find(dataset, table) !== null
-}
-
 function plainTable(exposed: Exposed, dataset: string, table: string): Source | 'view' | null {
   const found = exposed.find(dataset, table)
   if (found === null) return null

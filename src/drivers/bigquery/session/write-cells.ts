@@ -128,10 +128,14 @@ function keysOf({ fields }: ColumnType): readonly Buffer[] {
 function uniqueNames(names: readonly string[]): readonly string[] {
   const taken = new Set(names)
   const used = new Set<string>()
+  /** For each name, the first ending that may be free. */
+  const next = new Map<string, number>()
   return names.map((name, n) => {
     let key = name === '' ? `_field_${n + 1}` : name
     const base = key
-    for (let again = 1; used.has(key) || (key !== name && taken.has(key)); again++) key = `${base}_${again}`
+    let again = next.get(base) ?? 1
+    for (; used.has(key) || (key !== name && taken.has(key)); again++) key = `${base}_${again}`
+    next.set(base, again)
     used.add(key)
     return key
   })
