@@ -41,4 +41,9 @@ export class BoundedMap<K, V> {
     this.#weight -= entry.weight
     this.#entries.delete(key)
   }
+
+  clear(): void {
+    this.#entries.clear()
+    this.#weight = 0
+  }
 }

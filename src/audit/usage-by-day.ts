@@ -6,6 +6,7 @@ import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
+import type { UsageBounds } from './usage-bounds.ts'
 import { addSlots, pruneSlots, Slots } from './usage-by-hour.ts'
 
 const QUERY = 'runQuery'
@@ -40,8 +41,13 @@ export class Counts {
   }
 }
 
-export async function addCounts(tx: Transaction<Tables>, chain: string, counts: Counts): Promise<void> {
-  await addSlots(tx, chain, counts.slots)
+export async function addCounts(
+  tx: Transaction<Tables>,
+  chain: string,
+  counts: Counts,
+  bounds: UsageBounds,
+): Promise<void> {
+  await addSlots(tx, chain, counts.slots, bounds)
   for (const line of counts.lines) {
     const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } = line
     await sql`

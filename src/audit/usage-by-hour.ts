@@ -9,17 +9,11 @@ import type { Tables, UsageSlotTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
+import type { UsageBounds } from './usage-bounds.ts'
 
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
-/** Clients choose their names freely. Beyond this many names a day and team, clients are counted under ''. */
-const CLIENTS_MAX = 50
-/**
- * When a team has this many lines in an hour, new callers are counted together, by datasource. Otherwise a caller with
- * many keys and client names could store a line with each query.
- */
-export const LINES_MAX = 1_000
 const READ_AT_ONCE = 2_000
 const HOUR_CHARS = 13
 
@@ -94,14 +88,17 @@ function isOf(line: Place, row: Content, teamId: TeamId, keyId: Place['key_id'])
 const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
 
 /** No other process writes the lines of this chain, so reading a line and then writing the sum is safe. */
-export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
-  const names = new Map<string, Set<string>>()
-  const counts = new Map<string, number>()
+export async function addSlots(
+  tx: Transaction<Tables>,
+  chain: string,
+  slots: Slots,
+  bounds: UsageBounds,
+): Promise<void> {
   for (const line of slots.lines) {
-    const client = await countedClient(tx, line, names)
+    const client = await bounds.countedClient(tx, line)
     let place = { ...placeOf(line), client, chain }
     let known = await lineAt(tx, place)
-    if (known === undefined && !(await hasRoom(tx, line, counts))) {
+    if (known === undefined && !(await bounds.hasRoom(tx, line))) {
       place = { ...place, account_id: '', key_id: '', client: '' }
       known = await lineAt(tx, place)
     }
@@ -141,59 +138,8 @@ function lineAt(tx: Transaction<Tables>, place: Place & { readonly chain: string
     .executeTakeFirst()
 }
 
-/** Counts the line if the team may have another one in this hour. */
-async function hasRoom(
-  tx: Transaction<Tables>,
-  { team_id, slot }: Place,
-  counts: Map<string, number>,
-): Promise<boolean> {
-  const key = `${team_id} ${slot}`
-  let count = counts.get(key)
-  if (count === undefined) {
-    const stored = await tx
-      .selectFrom('usage_slots')
-      .select(({ fn }) => fn.countAll<number>().as('lines'))
-      .where('team_id', '=', team_id)
-      .where('slot', '=', slot)
-      .executeTakeFirstOrThrow()
-    count = Number(stored.lines)
-  }
-  const isFree = count < LINES_MAX
-  counts.set(key, isFree ? count + 1 : count)
-  return isFree
-}
-
 function placeOf({ team_id, slot, datasource_id, account_id, key_id, client }: Place): Place {
   return { team_id, slot, datasource_id, account_id, key_id, client }
-}
-
-/** Returns '' for a new client if the team already has too many clients on this day. */
-async function countedClient(
-  tx: Transaction<Tables>,
-  { team_id, slot, client }: Place,
-  names: Map<string, Set<string>>,
-): Promise<string> {
-  if (client === '') return ''
-  const day = slot.slice(0, 10)
-  const key = `${team_id} ${day}`
-  let known = names.get(key)
-  if (known === undefined) {
-    const rows = await tx
-      .selectFrom('usage_slots')
-      .select('client')
-      .distinct()
-      .where('team_id', '=', team_id)
-      .where('slot', '>=', day)
-      .where('slot', '<', `${day}U`)
-      .limit(CLIENTS_MAX + 1)
-      .execute()
-    names.set(key, (known = new Set(rows.map((row) => row.client))))
-  }
-  known.delete('')
-  if (known.has(client)) return client
-  if (known.size >= CLIENTS_MAX) return ''
-  known.add(client)
-  return client
 }
 
 export interface UsageSlot extends Omit<Place, 'team_id'>, Sums {}

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { SelectQueryNode, type KyselyPlugin } from 'kysely'
 import { largestTurn } from '../../test/support/largest-turn.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit } from './audit.ts'
-import { LINES_MAX } from './usage-by-hour.ts'
+import { LINES_MAX } from './usage-bounds.ts'
 
 const key = new Uint8Array(32).fill(7)
 const DAY_MS = 86_400_000
@@ -94,6 +95,35 @@ for (const dialect of DIALECTS) {
       assert.equal(lines.reduce((sum, line) => sum + line.queries, 0), LINES_MAX + 5) // prettier-ignore
       const [shared] = lines.filter((line) => line.account_id === '')
       assert.deepEqual([shared?.datasource_id, shared?.queries], [datasourceId, 5])
+    })
+
+    test('a write of the audit reads only the lines that it changes', async () => {
+      const teamIds = [newId<TeamId>(), newId<TeamId>()]
+      const at = Date.parse('2026-03-01T12:00:00.000Z')
+      for (const teamId of teamIds) await addLines(store, teamId, at, 100)
+      let statements: string[] = []
+      const recorder: KyselyPlugin = {
+        transformQuery({ node }) {
+          if (SelectQueryNode.is(node) && JSON.stringify(node).includes('"usage_slots"')) statements.push(node.kind)
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      const commit: Store['commit'] = (work, isolation) =>
+        store.commit((tx) => work(tx.withPlugin(recorder)), isolation)
+      await using audit = openAudit({ store: { ...store, commit }, key, now: () => at })
+      const reads: number[] = []
+      for (let n = 0; n < 3; n++) {
+        for (const teamId of teamIds) {
+          const caller = { kind: 'key', accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() } as const
+          audit.record({ action: 'runQuery', caller, client: `client ${n}` }, { teamId, outcome: 'FAILED' })
+        }
+        statements = []
+        await audit.flush()
+        reads.push(statements.length)
+      }
+      // The first write also reads the clients of the day, and counts the lines of the hour.
+      assert.deepEqual(reads.slice(1), [2, 2])
     })
 
     test('lines are read in portions, each line once, in their order', async () => {

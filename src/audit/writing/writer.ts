@@ -10,6 +10,7 @@ import { newChain, readChain, writeChain, type Position } from '../chain/chains.
 import { ChainEnd, countInto, linkStored, type Linked } from '../chain/append-rows.ts'
 import { writing, type Writing } from '../chain/locked-transaction.ts'
 import type { Content, Seal } from '../chain/seal.ts'
+import { UsageBounds } from '../usage-bounds.ts'
 import { addCounts } from '../usage-by-day.ts'
 import { MINUTE_MS } from '../make-rows.ts'
 import { insertPacks, insertRows } from './insert-rows.ts'
@@ -69,6 +70,7 @@ const NOTHING: Linked = { settled: [], unseen: [], foreign: [], count: 0 }
 
 export class Writer {
   readonly #deps: WriterDeps
+  readonly #bounds: UsageBounds
   #position: Position
   #waiting: Lines[] = []
   /** The batches that the last drain() wrote. New batches reuse their buffers. */
@@ -86,6 +88,7 @@ export class Writer {
 
   constructor(deps: WriterDeps) {
     this.#deps = deps
+    this.#bounds = new UsageBounds(deps.store.dialect, deps.now)
     this.#position = this.#newPosition()
   }
 
@@ -217,6 +220,7 @@ export class Writer {
     try {
       return await writing(this.#deps.store, (within) => this.#write(within, batch))
     } catch (error) {
+      this.#bounds.forget()
       // The row at the next position was inserted by hand. Begin a new chain, so that the audit can go on.
       if (isTaken(error)) this.#beginChain('a place in this chain was taken manually')
       throw error
@@ -235,7 +239,7 @@ export class Writer {
     const { single, packs } = placeLines(end, lines)
     await insertPacks(within.tx, packs)
     await insertRows(within.tx, store.dialect, [...single, ...late.map((row) => end.place(renamed(row)))])
-    await addCounts(within.tx, end.chain, lines.counts)
+    await addCounts(within.tx, end.chain, lines.counts, this.#bounds)
     return { position: await writeChain(within, seal, { ...position, ...end.head, batch: position.batch + 1 }), linked }
   }
 
