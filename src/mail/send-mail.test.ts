@@ -162,6 +162,25 @@ describe('mail', () => {
     held.resolve()
   })
 
+  test('letters that the server refuses for the time being do not delay the letters of other sources', async () => {
+    const stranger = (name: string) => verificationLetter(`${name}@example.test`, LINK)
+    const busy = Object.assign(new Error('try later'), { responseCode: 450 })
+    const refused: string[] = []
+    await using smtp = await startSmtp({
+      onRcptTo({ address }, _session, done) {
+        if (address.startsWith('new')) return done()
+        refused.push(address)
+        done(busy)
+      },
+    })
+    await using at = post(smtp.url)
+    for (let n = 0; n < 10; n++) at.mail.send(stranger(`late${n}`), `network ${n}`)
+    at.mail.send(stranger('new'), 'network new')
+    await smtp.next('new@example.test')
+    assert.equal(new Set(refused).size, 10, 'all were tried')
+    assert.ok(refused.length < 20, 'few were tried again')
+  })
+
   test('with a silent server, callers do not wait, two thousand letters are queued, and the service stops in time', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')

@@ -36,6 +36,11 @@ const TURNS = { each: 1, all: 2, waiting: 2_000 }
  * queue, so that a flood of them neither delays nor drops a letter to an account.
  */
 const TO_STRANGERS: ReadonlySet<Letter['kind']> = new Set(['verification', 'signed up again', 'invitation'])
+/**
+ * Letters that the server refused for the time being take other turns. So a flood of them delays no letter that was not
+ * yet tried.
+ */
+const TURNS_AGAIN = TURNS
 /** The pauses before the second and the third attempt. After the third failure, the letter is dropped. */
 const PAUSES_MS = [1_000, 10_000]
 const ENDING_MS = 3_000
@@ -82,6 +87,7 @@ class Queue implements AsyncDisposable {
   readonly #log: Log
   readonly #ending = new AbortController()
   readonly #turns = openFairLimit(TURNS)
+  readonly #turnsAgain = openFairLimit(TURNS_AGAIN)
   readonly #queued = new Set<Promise<void>>()
   #lost = 0
   #transport: Promise<Transporter> | undefined
@@ -108,30 +114,39 @@ class Queue implements AsyncDisposable {
   }
 
   async #send(letter: Letter, source: string): Promise<void> {
-    const { signal } = this.#ending
     try {
-      using turn = await this.#turns.take(source, { signal })
-      if (turn !== null) await this.#deliver(letter)
-      else this.#log.error({ mail: letter.kind }, 'mail: too many letters wait, dropped a letter')
+      for (let tries = 1; ; tries++) {
+        const pause = await this.#try(letter, source, tries)
+        if (pause === null) return
+        // A pause takes no turn, so others are sent meanwhile. When the service stops, the pause ends.
+        await setTimeout(pause, undefined, { signal: this.#ending.signal }).catch(() => undefined)
+      }
     } catch {
-      // The service stopped while the letter waited.
+      // The service stopped while the letter waited for its first attempt.
       this.#lost++
     }
   }
 
-  async #deliver(letter: Letter): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.#handOver(letter)
-        return
-      } catch (err) {
-        const pause = PAUSES_MS[tries - 1]
-        if (pause === undefined || isFinal(err) || this.#ending.signal.aborted) {
-          this.#log.error({ err, mail: letter.kind, tries, ...stageOf(err) }, 'mail: sending failed')
-          return
-        }
-        await setTimeout(pause, undefined, { signal: this.#ending.signal }).catch(() => undefined)
-      }
+  /** Returns the pause before the next attempt, or null if there is none. */
+  async #try(letter: Letter, source: string, tries: number): Promise<number | null> {
+    using turn =
+      tries === 1
+        ? await this.#turns.take(source, { signal: this.#ending.signal })
+        : await this.#turnsAgain.take(source, {})
+    if (turn !== null) return await this.#deliver(letter, tries)
+    this.#log.error({ mail: letter.kind }, 'mail: too many letters wait, dropped a letter')
+    return null
+  }
+
+  async #deliver(letter: Letter, tries: number): Promise<number | null> {
+    try {
+      await this.#handOver(letter)
+      return null
+    } catch (err) {
+      const pause = PAUSES_MS[tries - 1]
+      if (pause !== undefined && !isFinal(err) && !this.#ending.signal.aborted) return pause
+      this.#log.error({ err, mail: letter.kind, tries, ...stageOf(err) }, 'mail: sending failed')
+      return null
     }
   }
 
