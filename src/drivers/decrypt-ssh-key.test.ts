@@ -30,6 +30,22 @@ test('an owner with many encrypted keys delays no other owner, and most of these
   await Promise.all(eve)
 })
 
+test('a key whose passphrase has too many rounds is refused before a thread starts', async () => {
+  const { signal } = new AbortController()
+  const withRounds = (rounds: number) => {
+    const [head = '', ...lines] = privateKey.trim().split('\n')
+    const end = lines.pop() ?? ''
+    const bytes = Buffer.from(lines.join(''), 'base64')
+    const salt = bytes.indexOf('bcrypt') + 'bcrypt'.length + 4
+    bytes.writeUInt32BE(rounds, salt + 4 + bytes.readUInt32BE(salt))
+    return [head, ...(bytes.toString('base64').match(/.{1,70}/g) ?? []), end, ''].join('\n')
+  }
+  assert.equal(withRounds(1).replaceAll('\n', ''), privateKey.replaceAll('\n', ''))
+  const refusal = { code: 'DATASOURCE_UNAVAILABLE', message: /has 2000000 rounds, and 128 are allowed/ }
+  await assert.rejects(decryptedKey({ privateKey: withRounds(2_000_000), passphrase }, EVE, signal), refusal)
+  assert.equal(await decryptedKey({ privateKey: withRounds(100), passphrase }, EVE, signal), null, 'another key')
+})
+
 test('an encrypted key waits no longer than its signal, and is then refused with a time to retry', async () => {
   const first = decryptedKey({ privateKey, passphrase }, EVE, new AbortController().signal)
   const stop = new AbortController()
