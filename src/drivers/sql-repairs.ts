@@ -46,6 +46,8 @@ function candidatesFor(text: string, { blocked, position }: Denied, exposed: Cat
   }
 }
 
+const COLUMNS_MAX = 10_000
+
 const LOCK = /\sFOR\s+(?:NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)\b[^)]*$/i
 
 /** Returns the text without a clause such as FOR UPDATE at its end, or an empty list if it has none. */
@@ -55,12 +57,20 @@ function withoutLock(text: string): readonly string[] {
 
 /**
  * Returns the columns of the tables whose names occur in the text. If no name occurs, returns the columns of all
- * tables.
+ * tables, but reads at most COLUMNS_MAX, because reading all of a large catalog would block the event loop.
  */
 function columnNames(text: string, { tables }: Catalog): ReadonlySet<string> {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}_$]+/gu))
   const named = tables.filter(({ table }) => words.has(table.toLowerCase()))
-  return new Set((named.length > 0 ? named : tables).flatMap(({ columns }) => columns.map(({ name }) => name)))
+  const names = new Set<string>()
+  let read = 0
+  for (const { columns } of named.length > 0 ? named : tables) {
+    for (const { name } of columns) {
+      if (++read > COLUMNS_MAX) return names
+      names.add(name)
+    }
+  }
+  return names
 }
 
 const NAME = /(?:"(?:[^"]|"")*"|`[^`]*`|[\p{L}_][\p{L}\p{N}_$]*)/u.source
