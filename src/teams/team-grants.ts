@@ -10,6 +10,7 @@ import type { AccountId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { changing, membershipIn } from './change-in-team.ts'
+import { readByMember } from './read-by-member.ts'
 import { reachedIdsOf } from './team-counts.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { canTouch } from './roles.ts'
@@ -25,23 +26,24 @@ export async function listTeamGrants(
   membership: Membership,
 ): Promise<readonly TeamGrant[]> {
   const { teamId } = membership
-  const rows = await aliveGrants(deps.store.db, teamId, (deps.now ?? Date.now)())
-    .orderBy('connector_grants.created_at')
-    .orderBy('connector_grants.id')
-    .execute()
+  const at = (deps.now ?? Date.now)()
   const reachedIds = await reachedIdsOf(deps.store.db, membership)
-  return rows
-    .filter((row) => reaches(row, teamId))
-    .map((row) => {
-      const grant = shownGrant(row)
-      return {
-        ...grant,
-        teamIds: grant.teamIds && [teamId],
-        datasourceIds: grant.datasourceIds && grant.datasourceIds.filter((id) => reachedIds.has(id)),
-        accountId: row.account_id,
-        email: row.email,
-      }
-    })
+  return await readByMember(deps.store.db, teamId, 'connector_grants', async (accountId) => {
+    const ofMember = aliveGrants(deps.store.db, teamId, at).where('connector_grants.account_id', '=', accountId)
+    const rows = await ofMember.execute()
+    return rows
+      .filter((row) => reaches(row, teamId))
+      .map((row) => {
+        const grant = shownGrant(row)
+        return {
+          ...grant,
+          teamIds: grant.teamIds && [teamId],
+          datasourceIds: grant.datasourceIds && grant.datasourceIds.filter((id) => reachedIds.has(id)),
+          accountId,
+          email: row.email,
+        }
+      })
+  })
 }
 
 /**

@@ -13,6 +13,7 @@ import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import { canTouch } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn } from './change-in-team.ts'
+import { readByMember } from './read-by-member.ts'
 import { reachedIdsOf } from './team-counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
@@ -24,23 +25,22 @@ export async function listTeamKeys(
 ): Promise<readonly TeamKey[]> {
   const { teamId } = membership
   const at = (deps.now ?? Date.now)()
-  const rows = await aliveKeys(deps.store.db, teamId, at)
-    .orderBy('api_keys.created_at')
-    .orderBy('api_keys.id')
-    .execute()
   const reachedIds = await reachedIdsOf(deps.store.db, membership)
-  return rows
-    .filter((row) => reaches(row, teamId))
-    .map((row) => {
-      const { lastClient: _elsewhere, ...key } = shownKey(row, at)
-      return {
-        ...key,
-        teamIds: key.teamIds && [teamId],
-        datasourceIds: key.datasourceIds && key.datasourceIds.filter((id) => reachedIds.has(id)),
-        accountId: row.account_id,
-        email: row.email,
-      }
-    })
+  return await readByMember(deps.store.db, teamId, 'api_keys', async (accountId) => {
+    const rows = await aliveKeys(deps.store.db, teamId, at).where('api_keys.account_id', '=', accountId).execute()
+    return rows
+      .filter((row) => reaches(row, teamId))
+      .map((row) => {
+        const { lastClient: _elsewhere, ...key } = shownKey(row, at)
+        return {
+          ...key,
+          teamIds: key.teamIds && [teamId],
+          datasourceIds: key.datasourceIds && key.datasourceIds.filter((id) => reachedIds.has(id)),
+          accountId,
+          email: row.email,
+        }
+      })
+  })
 }
 
 /**

@@ -1,0 +1,38 @@
+// Reads what the members of a team have, one member at a time. A member has at most 100 API keys and 100 grants, but each
+// may list 1,000 datasources. SQLite reads all rows of a statement synchronously.
+import type { AccountId, TeamId } from '../ids.ts'
+import { inSlices } from '../event-loop-slices.ts'
+import type { Store } from '../store/open.ts'
+
+interface Made {
+  readonly id: string
+  readonly createdAt: string
+}
+
+/** Calls `read` for each member who has rows in `table`. Returns all results, the oldest first. */
+export async function readByMember<T extends Made>(
+  db: Store['db'],
+  teamId: TeamId,
+  table: 'api_keys' | 'connector_grants',
+  read: (accountId: AccountId) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const members = await db
+    .selectFrom('memberships')
+    .select('account_id')
+    .where('team_id', '=', teamId)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom(table).select('id').whereRef('account_id', '=', 'memberships.account_id')),
+    )
+    .execute()
+  const all: T[] = []
+  const pause = inSlices()
+  for (const { account_id } of members) {
+    await pause()
+    all.push(...(await read(account_id)))
+  }
+  return all.sort((a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id))
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}
