@@ -49,7 +49,6 @@ const collected = (value: string, rows: number): string => `(SELECT string_agg($
 const LETTERS = collected("repeat('ab', 2500)", 12_000)
 const NUMBERS = collected("repeat('1,', 2500)", 12_000)
 const DIGITS = collected('repeat(md5(g::text), 100)', 40_000)
-const MANY_LETTERS = Array.from({ length: 6_000 }, (_, n) => String.fromCodePoint(0x4e00 + n)).join('')
 const MARKS = "repeat(U&'\\0F71', 10000)"
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
@@ -198,8 +197,6 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['a collected text as a document', `SELECT jsonb_array_length(('[' || q.x || '1]')::jsonb) FROM ${NUMBERS}`],
   ['a collected text as an array', `SELECT cardinality(('{' || q.x || '1}')::int[]) FROM ${NUMBERS}`],
   ['a collected text as words', `SELECT length(to_tsvector('simple', q.x)) FROM ${collected("repeat('a ', 2500)", 12_000)}`],
-  ['a pattern of many different letters', `SELECT repeat(x, 5) ~ '(?:${MANY_LETTERS}){2}' FROM (SELECT '${MANY_LETTERS}' AS x OFFSET 0) q`],
-  ['groups inside groups that a match returns', `SELECT ${Array.from({ length: 4 }, (_, n) => `cardinality(regexp_match(a, '${'('.repeat(90)}.*${')'.repeat(90)}${n}?'))`).join()} FROM texts`],
   ['a collected text that a pattern matches', `SELECT count(*) FROM ${LETTERS}, regexp_matches(q.x, '.', 'g')`],
   ['a collected text in which a pattern is replaced', `SELECT length(regexp_replace(q.x, 'zz', '', 'g')) FROM ${DIGITS}`],
   ['a collected text in which a pattern is counted', `SELECT regexp_count(q.x, 'zz') FROM ${DIGITS}`],

@@ -26,6 +26,8 @@ INSERT INTO forms SELECT g, ${Array.from({ length: 40 }, (_, at) => `'value ${at
   (SELECT jsonb_object_agg('k' || x, md5(x::text)) FROM generate_series(1, 22000) x) FROM generate_series(1, 5) g;
 CREATE TABLE spans (id int PRIMARY KEY, m int4multirange);
 INSERT INTO spans SELECT 1, range_agg(int4range(3 * x, 3 * x + 1)) FROM generate_series(1, 100000) x;
+CREATE TABLE articles (id int PRIMARY KEY, body text);
+INSERT INTO articles SELECT 1, string_agg(chr(19968 + g % 4000), '') FROM generate_series(1, 15000) g;
 ANALYZE;`
 
 const each = (count: number, of: (at: number) => string, by = ', '): string =>
@@ -37,6 +39,7 @@ const TEXT = "FROM (SELECT string_agg(md5(g::text), '') v FROM generate_series(1
 const LONG = 'FROM long'
 const CHAIN = each(379, () => "repeat('aaaa', 10000)", ' || ')
 
+const letters = (count: number): string => Array.from({ length: count }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('')
 /** The query makes a value of 4 MB. */
 const MADE = "FROM (SELECT repeat(repeat(repeat('x', 10000), 26), 16) AS x OFFSET 0) q"
 const nested = (levels: number): string => (levels === 0 ? 'q.x' : `btrim(${nested(levels - 1)}, s.status)`)
@@ -44,6 +47,8 @@ const nested = (levels: number): string => (levels === 0 ? 'q.x' : `btrim(${nest
 const REFUSED = [403, /the expressions of the query (?:make|take) \d+|a value of the query can grow to \d+/] as const
 const STORED = [422, /^stored_value would exceed/] as const
 const COLLECTED = [422, /^(?:jsonb_agg|string_agg|range_agg) would exceed/] as const
+const VARIED = [403, /different letters/] as const
+const PATTERN = [422, /^pattern would exceed/] as const
 const SORTS = [403, /the query has 151 joins, sorts/] as const
 const MULTI = 'FROM (SELECT range_agg(int4range(3 * g, 3 * g + 1)) AS m FROM generate_series(1, 500000) g OFFSET 0) q'
 
@@ -67,6 +72,11 @@ const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[]
   ['a column of VALUES', columns(300, (at) => `length(v.x || ${at})`, `${LONG}, LATERAL (VALUES (a), (a || 'x')) v(x)`), STORED],
   ['sub-selects', columns(300, (at) => `(SELECT length(a || ${at}))`, LONG), STORED],
   ['the conditions of CASE', `SELECT CASE ${each(1000, (at) => `WHEN lower(a) = '${at}' THEN 1`, ' ')} END ${LONG}`, STORED],
+  ['a pattern of many different letters', `SELECT repeat(x, 7) ~ '(?:${letters(4_000)}){4}' FROM (SELECT '${letters(4_000)}' AS x OFFSET 0) q`, VARIED],
+  ['a stored text that is a pattern', 'SELECT count(*) FROM articles WHERE body ~ body', PATTERN],
+  ['a pattern of letters that the query joins', `SELECT body ~ (left('${letters(15_000)}', 14000) || '.') FROM articles`, PATTERN],
+  ['a pattern of classes that the query joins', `SELECT a ~ (left('${letters(600)}', 600) || '${'[^a]{255}'.repeat(7)}') ${LONG}`, PATTERN],
+  ['groups inside groups that a match returns', columns(4, (at) => `cardinality(regexp_match(a, '${'('.repeat(90)}.*${')'.repeat(90)}${at}?'))`, LONG), STORED],
   ['ORDER BY', `SELECT id ${LONG} ORDER BY ${each(120, (at) => `length(lower(a || ${at}))`)}`, STORED],
   ['GROUP BY', `SELECT count(*) ${LONG} GROUP BY ${each(120, (at) => `length(lower(a || ${at}))`)}`, STORED],
   ['HAVING', `SELECT 1 ${LONG} HAVING ${each(200, (at) => `max(a) || ${at} = 'x'`, ' OR ')}`, STORED],
@@ -137,6 +147,8 @@ const ANSWERED: readonly (readonly [string, string])[] = [
   ['100 fields of a row', columns(100, (at) => `(to_jsonb(short) ->> 'k${at}')::numeric`, SHORT)],
   ['300 parts of a text', columns(300, (at) => `(string_to_array(a, ' '))[${at + 1}]`, SHORT)],
   ['150 patterns with groups', columns(150, () => "regexp_replace(a, '^(..)(..)(..)', '\\1-\\2-\\3')", SHORT)],
+  ['patterns that are joined', `SELECT count(*) ${SHORT} WHERE a ~ ('^customer ' || id || '[0-9]{0,2}$') AND a ~ (SELECT string_agg(b.a, '|') FROM short b)`],
+  ['stored patterns', `SELECT count(*) FROM short x JOIN short y ON x.a ~ y.status AND x.a ~* concat('^', y.a, '$')`],
   ['a key of 60 columns', `SELECT md5(cast(${each(60, () => "coalesce(cast(a as text), '_null_')", " || '-' || ")} as text)) ${SHORT}`],
   ['100 positions', columns(100, () => 'position(status in a)', SHORT)],
   ['products', columns(200, (at) => `amount * n * (1 - amount / ${at + 1}) * power(amount, 2)`, SHORT)],
@@ -193,7 +205,7 @@ describe('queries with hundreds of calls in one row', () => {
     const database = await shop.postgres.createDatabase('wide', SCHEMA)
     watch = new Client({ connectionString: shop.postgres.url(database) })
     await watch.connect()
-    const tables = ['long', 'short', 'forms', 'spans'].map((table) => ({ schema: 'public', table, columns: null }))
+    const tables = ['long', 'short', 'forms', 'spans', 'articles'].map((table) => ({ schema: 'public', table, columns: null }))
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, name: 'wide', database }, tables)
     at = `/teams/${shop.teamId}/datasources/${id}`
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs: TIMEOUT_MS } })

@@ -98,7 +98,7 @@ const VALUE_HINT =
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
 const PATTERN_HINT =
-  'A regular expression that the query makes may have few counts such as {1,9}, and none that are nested. Write it as a constant or a parameter.'
+  'A stored text may have 4096 bytes as a regular expression. One that the query makes may have few letters and few counts such as {1,9}, and none that are nested: write it as a constant or a parameter.'
 const EXPONENT_HINT =
   'A number in the text has an exponent above 999, so it would be very long when it is written out. Leave such numbers out, or keep them as strings.'
 const MARKS_HINT = 'The text has more than 32 combining marks in a row. Remove them, or shorten the text: left(x, 30).'

@@ -17,7 +17,7 @@ export interface Reading {
 }
 
 /** A longer expression is too large in any case. */
-const LETTERS_MAX = 20_000
+export const LETTERS_MAX = 20_000
 const TOO_LONG: Reading = { arcs: Infinity, bytes: Infinity, nested: Infinity, steps: LETTERS_MAX }
 /** The flags that read an expression differently. Each reading with i is larger than the one without. */
 const READINGS = ['i', 'ix', 'ib', 'ibx', 'ie', 'iex', 'q'] as const
@@ -128,7 +128,7 @@ function roughly(text: string): Reading {
 /** Reading stops at so many arcs. */
 const ARCS_READ = 100_000
 /** PostgreSQL allows no larger count. */
-const COUNT_MAX = 255
+export const COUNT_MAX = 255
 const DEPTH_MAX = 100
 /** The arcs and states of a part that is nested deeper. Infinity times 0 would be no number. */
 const TOO_MANY = 1e9

@@ -63,12 +63,21 @@ test('small regular expressions are printed as they are written', async () => {
   const said = say(
     await guard.judge(
       `SELECT substring(name, 2), substring(name FROM id), substring(name, strpos(name, 'a') + 1) FROM customers
-       WHERE name ~ country AND name ~ ('^' || country || '$') AND name ~ ANY (ARRAY[country, 'a{2}'])`,
+       WHERE name ~ 'a+' AND name ~ ANY (ARRAY['b', 'a{2}'])`,
       shop(),
     ),
   )
   assert.match(said, /^SELECT/)
   assert.doesNotMatch(said, /vitrine bound: \d+ pattern/)
+})
+
+test('the printed text bounds the bytes of a stored text that is a regular expression', async () => {
+  for (const condition of ['name ~ country', "name ~ ('^' || country || '$')", 'name ~ ANY (ARRAY[country])']) {
+    const said = say(await guard.judge(`SELECT 1 FROM customers WHERE ${condition}`, shop()))
+    assert.match(said, /OPERATOR\("pg_catalog"\.>\) 4096\)/)
+    assert.match(said, /vitrine bound: \d+ pattern /)
+    assert.doesNotMatch(said, /translate/)
+  }
 })
 
 test('a parameter is refused if it is too large a regular expression', async () => {

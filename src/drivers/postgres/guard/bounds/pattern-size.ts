@@ -8,10 +8,10 @@ import { call, cast, constant, either, operator, selectFrom, whole } from '../no
 import { Refusal } from '../refusal.ts'
 import type { Field, Typed } from '../walk/from-items.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
-import { bytesAsText, literalText, patternsOf, wholeNumber } from './argument-bounds.ts'
+import { bytesAsText, literalText, patternsOf, unlessAny, wholeNumber } from './argument-bounds.ts'
 import { measure, withCollected } from './collected-values.ts'
 import { isStoredColumn } from './mark-runs.ts'
-import { readRegex, type Reading } from './pattern-reader.ts'
+import { COUNT_MAX, LETTERS_MAX, readRegex, type Reading } from './pattern-reader.ts'
 
 /** The maximum number of arcs. PostgreSQL keeps about 25 bytes for each. */
 const ARCS_MAX = 100_000
@@ -141,8 +141,11 @@ function boundedOne(walk: Walk, level: Level, typed: Typed, at: number | undefin
     const array: Node = { A_ArrayExpr: { ...inner.A_ArrayExpr, elements } }
     return inner === node ? array : node
   }
-  // Callers cannot store a pattern.
-  if (typed.isStored === true || !mayBeText(walk.exposed, typed.type) || inner.A_Const || isPlain(inner)) return node
+  if (!mayBeText(walk.exposed, typed.type) || inner.A_Const) return node
+  // Callers cannot store a pattern, but each long stored text is one.
+  if (typed.isStored === true || isPlain(inner)) {
+    return unlessAny({ what: PATTERN, size: bytesAsText(node), most: STORED_MAX }, node, at)
+  }
   return measure(
     walk,
     level,
@@ -165,6 +168,8 @@ function isPlain(node: Node): boolean {
 }
 
 const PLAIN_MAX = 64
+/** The maximum number of bytes of a stored pattern: a match of 2,048 different letters takes up to 200 MB. */
+const STORED_MAX = 4_096
 
 /** Returns the query of ANY or ALL, with a check of each row, which is a pattern. Throws Refusal. */
 export function boundedRegexRows(
@@ -191,17 +196,44 @@ function paramIn(node: Node): number | undefined {
 
 /** The name of the bound in error messages (failure-hint.ts). */
 const PATTERN = 'pattern'
+/** Matches a group with a count. */
+const GROUP_COUNT = '\\)(?:\\s|#[^\\n]*)*\\\\?\\{\\d'
 /** Matches a pattern with eight counts, a group with a count of two digits, or two groups with counts. */
-const MANY_COUNTS = '(?:\\{\\d.*){8}|\\)(?:\\s|#[^\\n]*)*\\\\?\\{\\d*,?\\d\\d|(?:\\)(?:\\s|#[^\\n]*)*\\\\?\\{\\d.*){2}'
+const MANY_COUNTS = `(?:\\{\\d.*){8}|${GROUP_COUNT}?\\d*,?\\d\\d|(?:${GROUP_COUNT}.*){2}`
 
 /**
- * Returns the size of a pattern: its bytes times its quantifiers and groups, or more than the limit if it has many
- * counts.
+ * Returns the size of a pattern in arcs: its bytes times its quantifiers, groups and counts, or the memory of a match,
+ * if it is more. A pattern of more letters or with many counts is too large.
  */
 function roughSize(text: Node): Node {
-  const others = bytesAsText(call('translate', text, constant('*?{('), constant('')))
-  const product = operator('*', bytesAsText(text), operator('+', whole(1), operator('-', bytesAsText(text), others)))
-  return either(operator('~', text, constant(MANY_COUNTS)), cast(whole(2 * ARCS_MAX), 'int8'), product)
+  const bytes = bytesAsText(text)
+  const without = (signs: string): Node => bytesAsText(call('translate', text, constant(signs), constant('')))
+  // The greatest count has three digits, two or one.
+  const matches = (pattern: string): Node => operator('~', text, constant(pattern))
+  const most = either(
+    matches('\\{\\d*,?\\d\\d\\d'),
+    whole(COUNT_MAX),
+    either(matches('\\{\\d*,?\\d\\d'), whole(99), whole(9)),
+  )
+  const counts = operator('*', operator('-', bytes, without('{')), most)
+  const signs = operator('-', bytes, without('*?('))
+  const arcs = operator('*', bytes, operator('+', operator('+', whole(1), signs), counts))
+  const letters = cast(call('char_length', text), 'int8')
+  const states = operator('+', letters, counts)
+  // A letter that is not ASCII has more than one byte.
+  const colors = least(letters, operator('-', operator('+', whole(128), bytes), letters))
+  const set = operator('+', operator('*', whole(48), colors), operator('/', states, whole(4)))
+  const match = operator('/', operator('*', states, set), whole(Math.ceil(MATCH_MAX / ARCS_MAX)))
+  const size: Node = { MinMaxExpr: { op: 'IS_GREATEST', args: [arcs, match] } }
+  const times = either(matches(GROUP_COUNT), whole(9), whole(1))
+  const isLong: Node = {
+    BoolExpr: { boolop: 'OR_EXPR', args: [operator('>', bytes, whole(LETTERS_MAX)), matches(MANY_COUNTS)] },
+  }
+  return either(isLong, cast(whole(2 * ARCS_MAX), 'int8'), operator('*', size, times))
+}
+
+function least(...args: readonly Node[]): Node {
+  return { MinMaxExpr: { op: 'IS_LEAST', args } }
 }
 
 /** Returns for each parameter that is too large as a regular expression: its index, and why. */
