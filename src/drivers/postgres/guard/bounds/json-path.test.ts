@@ -111,3 +111,33 @@ for (const [sql, expected] of REFUSED) {
     assert.ok(verdict.kind === 'denied' && verdict.hint !== '')
   })
 }
+
+test('a regular expression in a path has the bounds of other regular expressions', async () => {
+  const large = '([a-z]{1,255}){1,40}abcdefghijklmnop'
+  const paths = [
+    `$ ? (@ like_regex "${large}")`,
+    `$.a[*] ? (@.b like_regex "${large}" flag "is")`,
+    `$ ? (@ like_regex "${large.replace('[', '\\u005b').replace(']', '\\u{5D}').replace('(', '\\x28')}")`,
+  ]
+  for (const path of paths) {
+    for (const sql of [
+      `SELECT to_jsonb(name) @? '${path}' FROM customers`,
+      `SELECT jsonb_path_exists(to_jsonb(name), '${path}') FROM customers`,
+      `SELECT '${path}'::jsonpath`,
+      `SELECT x FROM customers, JSON_TABLE(to_jsonb(name), '${path}' COLUMNS (x text PATH '$')) t`,
+    ]) {
+      assert.equal(say(await guard.judge(sql, shop())), 'limit: regular expression', sql)
+    }
+  }
+  const said = say(
+    await guard.judge(
+      `SELECT to_jsonb(name) @? '$ ? (@ like_regex "^\\\\d{3}-[a-z]+$" flag "i")' FROM customers`,
+      shop(),
+    ),
+  )
+  assert.match(said, /^SELECT/)
+  assert.match(
+    say(await guard.judge(`SELECT to_jsonb(name) @? '$ ? (@ like_regex "${large}" flag "q")' FROM customers`, shop())),
+    /^SELECT/,
+  )
+})

@@ -2,6 +2,8 @@
 // of another without checking for a cancel, and keeps every list that a filter builds. The parser knows the whole
 // grammar of jsonpath up to PostgreSQL 18. Any other text is refused.
 
+import { checkRegex } from './pattern-size.ts'
+
 /** A number of steps: `times` × document^`doc` × variables^`vars` × item^`at`. The bases are sizes in bytes. */
 export interface Term {
   readonly times: number
@@ -27,7 +29,7 @@ interface Value {
   readonly work: readonly Term[]
 }
 
-/** Returns the work of a path, or null if the text is no path that the parser knows. */
+/** Returns the work of a path, or null if the text is no path that the parser knows. Throws Refusal for its patterns. */
 export function pathWork(text: string): readonly Term[] | null {
   try {
     return new Path(tokensOf(text)).work()
@@ -142,16 +144,20 @@ class Path {
       return single([...left.work, this.#operand(left).items, ...this.#sum().work])
     }
     if (this.#take('like_regex')) {
-      this.#string()
-      if (this.#take('flag')) this.#string()
+      const pattern = textOf(this.#string())
+      // The other flags, s, m and x, do not change the size.
+      const flags = this.#take('flag') ? textOf(this.#string()).replace(/[^iq]/g, '') : ''
+      checkRegex(pattern, { flags }, undefined)
       return single([...left.work, this.#operand(left).items])
     }
     return left
   }
 
-  #string(): void {
-    if (!this.#peek().startsWith('"')) throw new NotAPath()
+  #string(): string {
+    const token = this.#peek()
+    if (!token.startsWith('"')) throw new NotAPath()
     this.#at += 1
+    return token
   }
 
   /** In lax mode, an array counts as its elements. */
@@ -271,6 +277,26 @@ class Path {
     return { ...subject, work: [...subject.work, ...each(subject, body.work)] }
   }
 }
+
+/** Returns the text of a string that has quotes and escape sequences. */
+function textOf(string: string): string {
+  return string.slice(1, -1).replace(ESCAPE, (_, byte?: string, four?: string, braces?: string, char = '') => {
+    const hex = byte ?? four ?? braces
+    return hex === undefined
+      ? (CONTROLS.get(char) ?? char)
+      : String.fromCodePoint(Math.min(parseInt(hex, 16), 0x10ffff))
+  })
+}
+
+const ESCAPE = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]{1,6})\}|([^]))/g
+const CONTROLS: ReadonlyMap<string, string> = new Map([
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['v', '\v'],
+])
 
 /** Returns a value of one item. */
 function single(work: readonly Term[]): Value {

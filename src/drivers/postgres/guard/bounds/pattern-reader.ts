@@ -23,8 +23,17 @@ const TOO_LONG: Reading = { arcs: Infinity, bytes: Infinity, nested: Infinity, s
 const READINGS = ['i', 'ix', 'ib', 'ibx', 'ie', 'iex', 'q'] as const
 
 /** Returns what PostgreSQL keeps for an expression. */
-export function readRegex(pattern: string, { flags = '', similar }: RegexSyntax = {}): Reading {
+export function readRegex(pattern: string, syntax: RegexSyntax = {}): Reading {
   if (pattern.length > LETTERS_MAX) return TOO_LONG
+  const reading = readOne(pattern, syntax)
+  // In an array of patterns, a backslash escapes the next letter of a pattern.
+  return ARRAY.test(pattern) ? greater(reading, readOne(pattern.replace(/\\(.)/gs, '$1'), syntax)) : reading
+}
+
+/** Matches the text of an array, such as {a,b} or [0:1]={a,b}. No other expression begins like this. */
+const ARRAY = /^\s*(?:\[[-+\d:\s[\]]+=\s*)?\{/
+
+function readOne(pattern: string, { flags = '', similar }: RegexSyntax): Reading {
   if (similar === null) return roughly(pattern)
   if (similar !== undefined) return readAs(fromSimilar(pattern, similar), '')
   if (flags !== null) return readAs(pattern, flags)

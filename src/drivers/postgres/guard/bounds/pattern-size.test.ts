@@ -28,6 +28,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['regexp_replace', `regexp_replace(name, '${LARGE}', '') = 'a'`],
   ['regexp_match', `regexp_match(name, '${LARGE}') IS NULL`],
   ['ANY', `name ~ ANY (ARRAY['a', '${LARGE}'])`],
+  ['ANY of an array in a string', `name ~ ANY ('{a,"${LARGE.replace(/[{}]/g, '\\$&')}"}')`],
+  ['ANY of an array with bounds', `name ~ ANY ('[0:0]={"${LARGE.replace(/[{}]/g, '\\$&')}"}')`],
   ['a collation', `name ~ ('${LARGE}' COLLATE "C")`],
   ['spaces and comments', `name ~ '(?x)( [a-z]{1,255} # a )\n ) {1,40}${LETTERS}'`],
   ['other syntax', `name ~ '(?b)\\([a-z]\\{1,255\\}\\)\\{1,40\\}${LETTERS}'`],
@@ -222,6 +224,10 @@ const ORDINARY = [
   Array.from({ length: 400 }, (_, n) => String.fromCodePoint(0x4e00 + n, 0x4e00 + n * 2, 0x4e00 + n * 3)).join('|'),
   Array.from({ length: 300 }, (_, n) => `[а-яё]+слово${n}\\s`).join('|'),
 ]
+
+test('ordinary arrays of patterns are far below the limit', () => {
+  assert.equal(large(`{"^\\\\d{3}-[a-z]{1,40}$","(?:foo|bar)+"}`), '')
+})
 
 test('ordinary patterns are far below the limit', () => {
   for (const pattern of ORDINARY) assert.equal(large(pattern), '', pattern.slice(0, 60))

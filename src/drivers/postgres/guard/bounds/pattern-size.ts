@@ -122,10 +122,7 @@ function boundedOne(walk: Walk, level: Level, typed: Typed, at: number | undefin
   const syntax = isSimilar ? { similar: escape ? escapeOf(escape) : '\\' } : given
   const texts = patternsOf(inner)
   if (texts) {
-    for (const text of texts) {
-      const problem = problemOf(readRegex(text, syntax))
-      if (problem) throw new Refusal('limit', 'regular expression', problem.why, problem.hint, at)
-    }
+    for (const text of texts) checkRegex(text, syntax, at)
     return node
   }
   const param = paramIn(inner)
@@ -153,6 +150,12 @@ function boundedOne(walk: Walk, level: Level, typed: Typed, at: number | undefin
     (value) => ({ what: PATTERN, size: roughSize(cast(value, 'text')), most: ARCS_MAX }),
     at,
   )
+}
+
+/** Throws Refusal if a constant is too large as a regular expression. */
+export function checkRegex(text: string, syntax: RegexSyntax, at: number | undefined): void {
+  const problem = problemOf(readRegex(text, syntax))
+  if (problem) throw new Refusal('limit', 'regular expression', problem.why, problem.hint, at)
 }
 
 /** Returns whether the pattern is joined only from stored columns and short constants without counts. */
