@@ -19,7 +19,10 @@ type Fields = Readonly<Record<string, unknown>>
 
 type Public = Pick<Config, 'publicUrl'>
 
-/** Throws NOT_FOUND for an unknown path, SIGN_IN_REFUSED for a page of another site, and INVALID_REQUEST. */
+/**
+ * Throws NOT_FOUND for an unknown path, SIGN_IN_REFUSED for a page of another site, and
+ * INVALID_REQUEST for a body or parameters of another shape.
+ */
 export async function readSignInRequest(request: Request, pathname: string, config: Public): Promise<SignInRequest> {
   const name = `${request.method} ${pathname}`
   const path = PATHS.get(name)
@@ -49,7 +52,7 @@ function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   return typeof result.data === 'object' && result.data !== null ? { ...result.data } : {}
 }
 
-/** Replaces the target of a link by a path of this service. Throws INVALID_REQUEST if it leads elsewhere. */
+/** Reduces the addresses to return to, such as `callbackURL`, to paths. Throws INVALID_REQUEST for another site. */
 function withReturnPaths(fields: Fields, request: Request, config: Public): Fields {
   return Object.fromEntries(
     Object.entries(fields).map(([key, value]) => {

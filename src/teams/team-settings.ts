@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 export interface TeamSettings {
   readonly queryBudget: { readonly limit: number; readonly windowSeconds: number }
   readonly rowCap: number
-  /** In bytes of JSON. More rows are left out. */
+  /** In bytes of JSON. Rows beyond this size are left out. */
   readonly maxResponseBytes: number
   readonly statementTimeoutMs: number
   readonly postgresMaxPlanCost: number
@@ -56,7 +56,7 @@ interface Deps {
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** Returns the cached settings. For a deleted team and for null, returns the defaults. */
+/** Returns the settings of a team, or the defaults for a deleted team and for null. */
 export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<TeamSettings> {
   if (teamId === null) return holding('{}', deps.config.ceilings)
   return await deps.store.recall(`settings ${teamId}`, async () => {

@@ -26,7 +26,7 @@ const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 const WIDE_COLUMNS = 1_600
 const LONG = 1_000_000
 
-describe('bad input', () => {
+describe('a person in the console', () => {
   let shop: Shop
   let app: TestApp
   let owner: Person
@@ -72,7 +72,7 @@ describe('bad input', () => {
     ['while the changes are reviewed', (request: Request) => request.url().endsWith('/exposure/preview')],
     ['just before the save', (request: Request) => request.method() === 'PUT'],
   ] as const) {
-    test(`if the session ends while a person edits an exposure, the edit is kept: ${what}`, async (t) => {
+    test(`if the session ends ${what}, a person’s edit of an exposure is kept`, async (t) => {
       await using browser = await browserOrSkip(t)
       if (browser === null) return
       const ann = await app.person('Ann')
@@ -173,7 +173,7 @@ describe('bad input', () => {
     browser.clean()
   })
 
-  test('changes that are unsaved at a sign-out in another tab are there at the next sign-in', async (t) => {
+  test('after a sign-out in another tab, unsaved changes can be restored at the next sign-in', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

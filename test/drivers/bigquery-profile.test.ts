@@ -213,15 +213,18 @@ describe('a profile', () => {
     assert.deepEqual(ran(), [])
   })
 
-  for (const name of ['guarded', 'files']) {
-    test(`a profile of ${name} uses metadata if no bytes may be read, and is refused otherwise, because a sample could not be bounded or run`, async () => {
+  for (const [name, what] of [
+    ['guarded', 'a table that needs a partition filter'],
+    ['files', 'a table of files'],
+  ] as const) {
+    test(`a profile of ${what} reads metadata, but no sample`, async () => {
       assert.equal((await profile(name, FREE)).rowsSampled, 0)
       await assert.rejects(profile(name, PAID), { code: 'QUERY_FAILED', message: /^BigQuery .*\.$/ })
       assert.deepEqual(ran(), [])
     })
   }
 
-  test('a profile of a missing table fails with SCHEMA_STALE, and a profile of a hidden table fails as a defect', async () => {
+  test('a profile of a missing table fails with SCHEMA_STALE, and a profile of a hidden table throws a TypeError', async () => {
     at.double.rig('table', failed({ status: 404, reason: 'notFound', message: 'Not found: Table CANARY' }))
     await assert.rejects(profile('small', FREE), { code: 'SCHEMA_STALE', message: /^(?!.*CANARY)/ })
     const [table] = exposed.tables

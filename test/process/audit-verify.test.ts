@@ -27,7 +27,7 @@ async function vitrine(args: readonly string[], env: Env) {
 }
 const verify = (env: Env) => vitrine(['audit', 'verify'], env)
 
-/** Starts the service as another process, and signs up an account, which creates teams. */
+/** Starts the service as another process, and signs up an account for `team()`. */
 async function serve(env: Env) {
   const child = spawn(process.execPath, [MAIN], { env: own({ PORT: '0', ...env }) })
   let output = ''
