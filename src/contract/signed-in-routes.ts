@@ -149,7 +149,7 @@ export const SESSION_ROUTES = {
     place: 'team',
     invited: true,
     answer: shape.Team,
-    errors: [],
+    errors: ['CONFLICT'],
   },
   leaveTeam: {
     method: 'POST',
@@ -254,7 +254,7 @@ export const SESSION_ROUTES = {
     path: '/invitations/{inviteToken}/accept',
     summary: 'Accepts an invitation to the caller’s address, once, within 14 days.',
     answer: shape.Team,
-    errors: ['NOT_FOUND'],
+    errors: ['NOT_FOUND', 'CONFLICT'],
   },
   createDatasource: {
     method: 'POST',

@@ -1,6 +1,7 @@
 // Lists what a person can grant an agent: only access that the person has.
 import type { Call } from '../auth/caller.ts'
 import { reachable } from '../datasources/datasources.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { Store } from '../store/open.ts'
 import type { Asked } from './authorization-pages.ts'
 
@@ -19,10 +20,13 @@ export async function choicesOf(deps: { readonly store: Store }, call: Call): Pr
     .orderBy('teams.created_at')
     .orderBy('teams.id')
     .execute()
-  return await Promise.all(
-    rows.map(async ({ id: teamId, name, role, status }) => {
-      const datasources = await reachable(deps, call, { teamId, accountId, role, status })
-      return { id: teamId, name, datasources: datasources.slice(0, DATASOURCES_MAX) }
-    }),
-  )
+  const teams: Asked['teams'][number][] = []
+  const pause = inSlices()
+  for (const { id: teamId, name, role, status } of rows) {
+    // SQLite answers synchronously, so let other requests run.
+    await pause()
+    const datasources = await reachable(deps, call, { teamId, accountId, role, status })
+    teams.push({ id: teamId, name, datasources: datasources.slice(0, DATASOURCES_MAX) })
+  }
+  return teams
 }

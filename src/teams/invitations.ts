@@ -19,6 +19,7 @@ import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn, type TeamChangeDeps } from './change-in-team.ts'
 import type { Member } from './member-item.ts'
+import { hasRoomUnopened, requireRoomUnopened } from './memberships-max.ts'
 import { showTeam, type Team } from './teams.ts'
 
 /** The lifetime of an invitation (docs/session.md#members). */
@@ -40,10 +41,10 @@ export interface InviteDeps extends TeamChangeDeps {
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
- * Invites an address. An account with a verified address becomes a member (INVITED) immediately. Other people become
- * members when they accept. Throws ROLE_REQUIRED if the role is above the caller's own, or if an ADMIN would replace an
- * invitation as OWNER, CONFLICT if the address is a member, and RATE_LIMITED if the inviter has caused too many mails.
- * If there were too many mails to the address, no mail is sent.
+ * Invites an address. An account with a verified address becomes a member (INVITED) immediately, unless it has too many
+ * unopened teams. Other people become members when they accept. Throws ROLE_REQUIRED if the role is above the caller's
+ * own, or if an ADMIN would replace an invitation as OWNER, CONFLICT if the address is a member, and RATE_LIMITED if the
+ * inviter has caused too many mails. If there were too many mails to the address, no mail is sent.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -68,7 +69,8 @@ export async function addMember(
     }
     await replaceOlder(tx, by, { teamId, email, at: new Date(at).toISOString() })
     await requireRoom(tx, teamId, new Date(at).toISOString())
-    const verified = account !== undefined && isTrue(account.emailVerified)
+    // Beyond the maximum, the answer is the same, so that it does not reveal whether the address has an account.
+    const joins = account !== undefined && isTrue(account.emailVerified) && (await hasRoomUnopened(tx, account.id))
     const row = {
       id: newId<InvitationId>(),
       team_id: teamId,
@@ -79,12 +81,12 @@ export async function addMember(
       created_at: new Date(at).toISOString(),
       expires_at: new Date(at + LIFE_MS).toISOString(),
       // A verified account becomes a member now and needs no token, so the token counts as used.
-      used_at: verified ? new Date(at).toISOString() : null,
+      used_at: joins ? new Date(at).toISOString() : null,
     }
     await tx.insertInto('invitations').values(row).execute()
-    if (verified) await join(tx, row, account.id, row.created_at)
+    if (joins) await join(tx, row, account.id, row.created_at)
     const names = await namesOf(tx, teamId, membership.accountId)
-    const token = verified ? null : inviteToken
+    const token = joins ? null : inviteToken
     const letter = invitationLetter({ to: email, origin: deps.origin(), role: order.role, token, ...names })
     const changes = changesOf(null, { role: row.role, expiresAt: row.expires_at })
     return { value: { invited: { ...shown(row), inviteToken }, letter }, target: targetOf(row), changes }
@@ -121,7 +123,10 @@ export async function removeInvitation(
   })
 }
 
-/** The caller becomes INVITED. Throws NOT_FOUND if the token is unknown, used, expired, or for another address. */
+/**
+ * The caller becomes INVITED. Throws NOT_FOUND if the token is unknown, used, expired, or for another address, and
+ * CONFLICT if the caller has too many unopened teams.
+ */
 export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: string): Promise<Team> {
   const { accountId } = call.caller
   const at = new Date((deps.now ?? Date.now)()).toISOString()
@@ -131,6 +136,7 @@ export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: 
     if (row === undefined) throw notFound()
     await tx.updateTable('invitations').set({ used_at: at }).where('id', '=', row.id).execute()
     const joins = !(await isMember(tx, row.team_id, accountId))
+    if (joins) await requireRoomUnopened(tx, accountId)
     if (joins) await join(tx, row, accountId, at)
     const changes = changesOf(null, { usedAt: at, ...(joins && { role: row.role }) })
     await deps.audit.change(tx, call, { teamId: row.team_id }, { target: targetOf(row), changes })

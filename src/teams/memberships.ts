@@ -13,6 +13,7 @@ import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn, memberTarget, type TeamChangeDeps } from './change-in-team.ts'
 import { endInvitationsBy, pendingInvitations } from './invitations.ts'
+import { requireRoomOpened } from './memberships-max.ts'
 import { endTeamForGrantsOf } from './team-grants.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
@@ -28,11 +29,13 @@ export async function listMembers(
   return [...rows.map(shown), ...(await pendingInvitations(deps.store.db, membership.teamId, at))]
 }
 
+/** Throws CONFLICT if the caller is in too many teams. */
 export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<Team> {
   const { teamId, accountId } = membership
   await deps.store.write(async (tx) => {
     const own = await membershipIn(tx, teamId, accountId)
     if (own.status === 'ACTIVE') return
+    await requireRoomOpened(tx, accountId)
     await update(tx, own, { status: 'ACTIVE' })
     const changes = changesOf({ status: own.status }, { status: 'ACTIVE' })
     await deps.audit.change(tx, call, { teamId }, { target: await memberTarget(tx, accountId), changes })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { createKey } from '../auth/api-keys.ts'
 import { authenticator } from '../auth/authenticate.ts'
 import type { Call } from '../auth/caller.ts'
@@ -8,6 +9,7 @@ import type { Role } from '../contract/schemas.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { callOf, codeOf, openRooms, refusal, someDatasource, someone, type Rooms } from '../../test/support/people.ts'
 import { until } from '../../test/support/until.ts'
+import { OPENED_MAX, UNOPENED_MAX } from './memberships-max.ts'
 import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember, removeInvitation } from './invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from './memberships.ts'
@@ -31,6 +33,22 @@ async function member(rooms: Rooms, by: Call, teamId: TeamId, role: Role, email:
   return call
 }
 
+/** Adds teams of which the caller is a MEMBER. */
+async function addTeams({ store }: Rooms, call: Call, count: number): Promise<readonly TeamId[]> {
+  const ids = Array.from({ length: count }, () => newId<TeamId>())
+  const created_at = new Date(0).toISOString()
+  const own = { account_id: idOf(call), role: 'MEMBER', status: 'ACTIVE', created_at } as const
+  await store.write(async (tx) => {
+    const teams = ids.map((id) => ({ id, slug: id, name: 'T', settings: '{}', created_at }))
+    await tx.insertInto('teams').values(teams).execute()
+    await tx
+      .insertInto('memberships')
+      .values(ids.map((team_id) => ({ ...own, team_id })))
+      .execute()
+  })
+  return ids
+}
+
 const roles = async (rooms: Rooms, call: Call, teamId: TeamId) =>
   (await listMembers(rooms, await requireMembership(rooms, call, teamId))).map((each) => [
     each.email,
@@ -45,6 +63,60 @@ for (const dialect of DIALECTS) {
       source = await storeSource(dialect)
     })
     after(() => source[Symbol.asyncDispose]())
+
+    test('strangers can put an account into 50 teams, and more need its acceptance', async () => {
+      await using rooms = await openRooms(source)
+      const victim = await someone(rooms, 'victim@example.test', { verified: true })
+      const order = { email: 'victim@example.test', role: 'MEMBER' } as const
+      const { call } = await owned(rooms, 'eve@example.test')
+      const invite = async () => {
+        const { id } = await createTeam(rooms, call, { name: 'Spam' })
+        const teamId = asId<TeamId>(id)
+        return { teamId, ...(await addMember(rooms, call, await requireMembership(rooms, call, teamId), order)) }
+      }
+      const [first] = [await invite()]
+      let last = first
+      for (let n = 1; n <= UNOPENED_MAX; n++) last = await invite()
+      // The answer to the stranger is the same.
+      assert.deepEqual(
+        { ...last, teamId: '', inviteToken: '', invitationId: '', createdAt: '', expiresAt: '' },
+        { ...first, teamId: '', inviteToken: '', invitationId: '', createdAt: '', expiresAt: '' },
+      )
+      assert.equal((await listTeams(rooms, victim)).length, UNOPENED_MAX)
+      assert.equal(await codeOf(acceptInvitation(rooms, victim, last.inviteToken)), 'CONFLICT')
+      await leaveTeam(rooms, victim, await requireMembership(rooms, victim, first.teamId, { invited: true }))
+      assert.equal((await acceptInvitation(rooms, victim, last.inviteToken)).id, last.teamId)
+    })
+
+    test('an account opens at most 200 teams', async () => {
+      await using rooms = await openRooms(source)
+      const bo = await someone(rooms, 'bo@example.test')
+      const { call, teamId } = await owned(rooms)
+      const { inviteToken } = await addMember(rooms, call, await requireMembership(rooms, call, teamId), {
+        email: 'bo@example.test',
+        role: 'MEMBER',
+      })
+      const teams = await addTeams(rooms, bo, OPENED_MAX)
+      await acceptInvitation(rooms, bo, inviteToken)
+      const open = async () => openTeam(rooms, bo, await requireMembership(rooms, bo, teamId, { invited: true }))
+      assert.equal(await codeOf(open()), 'CONFLICT')
+      await leaveTeam(rooms, bo, await requireMembership(rooms, bo, teams[0] ?? teamId))
+      assert.equal((await open()).status, 'ACTIVE')
+    })
+
+    test('a list of many teams lets other requests run', async () => {
+      await using rooms = await openRooms(source)
+      const call = await someone(rooms, 'ada@example.test')
+      await addTeams(rooms, call, 500)
+      let [turns, isRunning] = [0, true]
+      const listed = listTeams(rooms, call).finally(() => (isRunning = false))
+      while (isRunning) {
+        await setImmediate()
+        turns++
+      }
+      assert.equal((await listed).length, 500)
+      assert.ok(turns > 1, 'all teams were counted in one turn')
+    })
 
     test('the creator owns a new team, which has default settings and its own slug', async () => {
       await using rooms = await openRooms(source)

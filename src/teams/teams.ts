@@ -5,6 +5,7 @@ import { mayEnter, type Call } from '../auth/caller.ts'
 import { requireConfirmed } from '../auth/require-recent-sign-in.ts'
 import type { Config } from '../config.ts'
 import { AppError, notFound } from '../errors.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import { newId, type AccountId, type DatasourceId, type TeamId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import { hideTeam, removeHidden } from '../store/delete-team.ts'
@@ -53,12 +54,15 @@ export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Prom
       .execute(),
   )
   const open = rows.filter((row) => mayEnter(call.caller, row.id))
-  return await Promise.all(
-    open.map(async (row) => {
-      const membership = { teamId: row.id, accountId, role: row.role, status: row.status }
-      return shown(row, membership, await countsOf(deps.store, call.caller, membership))
-    }),
-  )
+  const teams: Team[] = []
+  const pause = inSlices()
+  for (const row of open) {
+    // SQLite answers synchronously, so let other requests run.
+    await pause()
+    const membership = { teamId: row.id, accountId, role: row.role, status: row.status }
+    teams.push(shown(row, membership, await countsOf(deps.store, call.caller, membership)))
+  }
+  return teams
 }
 
 /** Limited because anybody who is signed in may create teams. */

@@ -6,6 +6,7 @@ import { searched } from './newest-rows.ts'
 import { pageOf, type AuditPage } from './page.ts'
 import { isNewer, type AuditScope, type Key } from './row-filter.ts'
 import { filterOf, type AuditFilterInput, type AuditTrailDeps, type Reader } from './within-reach.ts'
+import { inSlices } from '../../event-loop-slices.ts'
 import type { Call } from '../../auth/caller.ts'
 import type { DatasourceId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
@@ -48,7 +49,10 @@ interface Place {
 
 async function placesOf(deps: ActivityDeps, call: Call): Promise<readonly [Place, ...Place[]]> {
   const teams: Place[] = []
+  const pause = inSlices()
   for (const reader of await deps.membershipsOf(call)) {
+    // SQLite answers synchronously, so let other requests run.
+    await pause()
     const ids = reader.role === 'OWNER' ? null : await deps.reachableIds(call, reader)
     teams.push({ teamId: reader.teamId, ids })
   }
