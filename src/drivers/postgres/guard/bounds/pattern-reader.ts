@@ -37,6 +37,7 @@ function readOne(pattern: string, { flags = '', similar }: RegexSyntax): Reading
   if (similar === null) return roughly(pattern)
   if (similar !== undefined) return readAs(fromSimilar(pattern, similar), '')
   if (flags !== null) return readAs(pattern, flags)
+  if (pattern.length > LETTERS_MAX / READINGS.length) return TOO_LONG
   return READINGS.map((each) => readAs(pattern, each)).reduce(greater)
 }
 

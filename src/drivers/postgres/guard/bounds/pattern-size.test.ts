@@ -205,6 +205,8 @@ test('named arguments of functions of regular expressions are put in their place
 })
 
 test('a pattern is read in linear time, also if it is invalid', () => {
+  assert.equal(readRegex('(a)'.repeat(1_000), { flags: null }).arcs, Infinity)
+  assert.equal(readRegex('(a)'.repeat(6_600)).arcs > 1e5, true)
   assert.equal(readRegex('[[:a:]'.repeat(3_000)).arcs, (18_000 * 18_000) / 2)
   assert.equal(readRegex('a{255}'.repeat(3_000)).arcs, Infinity)
   assert.equal(readRegex('['.repeat(20_000)).arcs, (20_000 * 20_000) / 2)
