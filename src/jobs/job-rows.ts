@@ -43,6 +43,9 @@ interface Reached {
 const SILENCE_MS = 60_000
 const KEPT_DAYS = 30
 const LISTED_MAX = 100
+/** How many jobs of a datasource that have ended are kept, and how many others are deleted with each new job. */
+const ENDED_KEPT = 100
+const DELETED_AT_ONCE = 8
 
 export class JobRows {
   readonly #store: JobStore
@@ -80,6 +83,7 @@ export class JobRows {
       if (same !== undefined) return same.id
       if (running.length >= atMost) return null
       own.admit()
+      await this.#trim(tx, job.datasourceId)
       const { id, datasourceId, kind, input, startedBy } = job
       const at = iso(Date.now())
       const row = { id, datasource_id: datasourceId, kind, done: 0, total: 0, result: null, error: null, input }
@@ -89,6 +93,23 @@ export class JobRows {
         .execute()
       return id
     })
+  }
+
+  /** Keeps the jobs that ended last. Otherwise jobs that fail at once could fill the table. */
+  async #trim(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
+    const old = await tx
+      .selectFrom('jobs')
+      .select('id')
+      .where('datasource_id', '=', datasourceId)
+      .where('state', 'not in', ['QUEUED', 'RUNNING'])
+      .orderBy('updated_at', 'desc')
+      .orderBy('id', 'desc')
+      .offset(ENDED_KEPT)
+      .limit(DELETED_AT_ONCE)
+      .execute()
+    if (old.length === 0) return
+    const ids = old.map(({ id }) => id)
+    await tx.deleteFrom('jobs').where('id', 'in', ids).execute()
   }
 
   /** First sets abandoned jobs to FAILED, unless they are resumable. */

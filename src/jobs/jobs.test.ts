@@ -85,6 +85,42 @@ test('a failed job reports the message of an AppError, but no message of other e
   }
 })
 
+for (const dialect of DIALECTS) {
+  test(`the hundred jobs of a datasource that ended last are kept on ${dialect}`, async () => {
+    await using source = await storeSource(dialect)
+    await using store = await openStore(await source.config())
+    await using jobs = await openJobs({ store })
+    const [id, other] = [await datasource(store), await datasource(store)]
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const long = await jobs.start(id, 'long', () => released)
+    const theirs = await jobs.start(other, 'count', () => Promise.resolve(1))
+    const brief = async () => {
+      const job = await jobs.start(id, 'count', () => Promise.resolve(1))
+      await job.ended()
+      return job.id
+    }
+    const first = await brief()
+    for (let n = 0; n < 110; n++) await brief()
+    release()
+    await long.ended()
+    const last = await brief()
+    const { count } = await store.db
+      .selectFrom('jobs')
+      .select((eb) => eb.fn.countAll().as('count'))
+      .where('datasource_id', '=', id)
+      .executeTakeFirstOrThrow()
+    assert.equal(Number(count), 101)
+    assert.equal(await jobs.find(id, first), null)
+    for (const [at, job] of [
+      [id, long.id],
+      [id, last],
+      [other, theirs.id],
+    ] as const) {
+      assert.equal((await jobs.find(at, job))?.state, 'DONE')
+    }
+  })
+}
+
 test('concurrent requests share a job, but another kind or another datasource gets its own job', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())

@@ -28,6 +28,7 @@ import { webhookTurns } from './migrations/0025-webhook-turns.ts'
 import { accountDeletion } from './migrations/0026-account-deletion.ts'
 import { upkeepIndexes } from './migrations/0027-upkeep-indexes.ts'
 import { sessionEnds } from './migrations/0028-session-ends.ts'
+import { runningJobs } from './migrations/0029-running-jobs.ts'
 
 // A type and not an interface, because withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
@@ -60,6 +61,7 @@ export const MIGRATIONS: readonly Migration[] = [
   accountDeletion,
   upkeepIndexes,
   sessionEnds,
+  runningJobs,
 ]
 
 /** A random number for an advisory lock, so that processes that start together migrate one after the other. */

@@ -299,6 +299,7 @@ test('deleting an account reads no table whole', async () => {
   assert.deepEqual(unindexed.rows, [])
   for (const statement of [
     sql`delete from verifications where value = 'x'`,
+    sql`select id from jobs where kind in ('preview') and state = 'RUNNING' and input is not null`,
     sql`select id from accounts where "emailVerified" = 0 and "createdAt" < 'x' order by "createdAt" limit 100`,
   ]) {
     const { rows } = await sql<{ detail: string }>`explain query plan ${statement}`.execute(store.db)
