@@ -21,10 +21,23 @@ export function* piecesOf(format: ExportFormat, item: AuditItem): Iterable<strin
   if (format === 'csv') return yield* line(CELLS.map(([, cell]) => cell(item)))
   let before = '{'
   for (const [name, value] of Object.entries(item)) {
-    yield `${before}${JSON.stringify(name)}:${JSON.stringify(value)}`
+    yield `${before}${JSON.stringify(name)}:`
+    yield* typeof value === 'string' ? jsonText(value) : [JSON.stringify(value)]
     before = ','
   }
   yield '}\n'
+}
+
+function* jsonText(text: string): Iterable<string> {
+  let from = 0
+  while (text.length - from > PIECE_CHARS) {
+    // A piece must not end within a surrogate pair, because JSON.stringify() would escape both halves.
+    const to = from + PIECE_CHARS - (/[\ud800-\udbff]/.test(text.charAt(from + PIECE_CHARS - 1)) ? 1 : 0)
+    const piece = JSON.stringify(text.slice(from, to))
+    yield piece.slice(from === 0 ? 0 : 1, -1)
+    from = to
+  }
+  yield JSON.stringify(text.slice(from)).slice(from === 0 ? 0 : 1)
 }
 
 type Cell = string | number | undefined
