@@ -26,6 +26,7 @@ const alone = (n: number): object => ({ $match: { $expr: { $or: many(n, is) } } 
 const staged = (...pipeline: object[]): object => ({ collection: 'people', pipeline })
 const key = (k: number): object => ({ name: `a${k}`, land: `b${k}` })
 
+const choice = (k: number): object => ({ $or: [{ score: k }, { land: `x${k}` }, { name: `y${k}` }] })
 const lists = (n: number, prefix = 'a'): string[][] => many(n, (k) => [prefix + k])
 
 /** mongod drops these conditions, because they are always true. */
@@ -90,6 +91,8 @@ const REFUSED: Readonly<Record<string, object>> = {
   'an $and of one condition in an $or': either(600, (k) => ({ $and: [{ $and: [{ name: [k] }] }] })),
   ...besideDropped(),
   'a list of arrays': { collection: 'people', filter: { name: { $in: lists(600) } } },
+  'a list of arrays beside an $or': all(2, (k) => (k === 0 ? { name: { $in: lists(250) } } : choice(k))),
+  'a list of arrays beside several $or': all(3, (k) => (k === 0 ? { name: { $in: lists(100) } } : choice(k))),
   'lists of arrays': all(3, (k) => ({ name: { $in: lists(200, `${k}_`) } })),
   'a list of arrays in a $not': { collection: 'people', filter: { tags: { $not: { $elemMatch: { $in: lists(600) } } } } },
   'many different paths': all(1_100, (k) => ({ [`home.geo.a${k}`]: k })),
@@ -130,6 +133,7 @@ const ALLOWED: Readonly<Record<string, object>> = {
   'many keys without a field in an $or': either(2_000, (k) => ({ name: `a${k}`, land: { $exists: false } })),
   'many keys with an exclusion in an $or': either(500, (k) => ({ name: [k], land: { $not: { $in: ['BE'] } } })),
   'a list of 500 arrays': { collection: 'people', filter: { name: { $in: lists(500) } } },
+  'a list of 60 arrays beside several $or': all(3, (k) => (k === 0 ? { name: { $in: lists(60) } } : choice(k))),
   '990 different paths': all(990, (k) => ({ [`home.geo.a${k}`]: k })),
   'the same paths in many conditions': all(5_000, (k) => ({ [`home.geo.a${k % 900}`]: { $gt: k } })),
   'many keys in one $or': { collection: 'people', filter: { land: 'BE', $or: many(3_000, key) } },

@@ -53,15 +53,19 @@ const CHOSEN_MAX = 5_000
  */
 const PATHS_MAX = 1_000
 
+/** The number of plans that the planner makes for a query with this many $or. */
+export function plansOf(choices: number): number {
+  return choices === 0 ? 1 : choices === 1 ? 10 : 64
+}
+
 /** The parts of a filter's condition that take the planner long. */
 export interface Planned {
   /** For each $ne, $nin, $not and $nor, the number of values that it excludes. */
   readonly excluded: readonly number[]
-  /**
-   * The number of values of each condition that stands alone in an $or, and of each comparison in an $expr. An array in
-   * the list of an $in is a condition too.
-   */
+  /** The number of values of each condition that stands alone in an $or, and of each comparison in an $expr. */
   readonly alternatives: readonly number[]
+  /** A 1 for each array in the list of an $in. */
+  readonly arrays: readonly number[]
   /** The paths that the filter tests. */
   readonly paths: ReadonlySet<string>
   /** The number of $or with several branches. */
@@ -83,8 +87,8 @@ class Pairs {
     return this.#pairs
   }
 
-  get compared(): string {
-    return `the database makes about ${this.#pairs} comparisons before it can begin; the limit is ${PAIRS_MAX}`
+  compared(plans = 1): string {
+    return `the database makes about ${this.#pairs * plans} comparisons before it can begin; the limit is ${PAIRS_MAX}`
   }
 }
 
@@ -97,6 +101,7 @@ export class Load {
   #kept = 0
   readonly #excluded = new Pairs()
   readonly #alternatives = new Pairs()
+  readonly #arrays = new Pairs()
   readonly #paths = new Set<string>()
   #choices = 0
   #chosen = 0
@@ -118,18 +123,18 @@ export class Load {
   }
 
   /** Throws Refusal if the planner takes too long for the condition. */
-  plan({ excluded, alternatives, paths, choices, chosen }: Planned): void {
+  plan({ excluded, alternatives, arrays, paths, choices, chosen }: Planned): void {
     if (this.#excluded.add(excluded) > PAIRS_MAX)
       throw refusedLimit(
         'exclusions',
-        `for the $ne, $nin, $not and $nor of the query, ${this.#excluded.compared}`,
+        `for the $ne, $nin, $not and $nor of the query, ${this.#excluded.compared()}`,
         'Write one $nin with a list of values instead of many conditions on a path.',
       )
     if (this.#alternatives.add(alternatives) > PAIRS_MAX)
       throw refusedLimit(
         'alternatives',
-        `for the $or, the $expr and the arrays in $in of the query, ${this.#alternatives.compared}`,
-        'Write one $in with a list of values instead of many conditions on a path. Compare fewer arrays.',
+        `for the $or and $expr of the query, ${this.#alternatives.compared()}`,
+        'Write one $in with a list of values instead of many conditions on a path.',
       )
     for (const path of paths) this.#paths.add(path)
     if (this.#paths.size > PATHS_MAX)
@@ -139,6 +144,13 @@ export class Load {
         'Test fewer paths, or send several queries.',
       )
     this.#choices += choices
+    const plans = plansOf(this.#choices)
+    if (this.#arrays.add(arrays) * plans > PAIRS_MAX)
+      throw refusedLimit(
+        'arrays',
+        `for the arrays in the $in of the query, ${this.#arrays.compared(plans)}`,
+        'Compare fewer arrays, or use no $or beside them.',
+      )
     this.#chosen += chosen
     if (this.#choices < 2 || this.#chosen <= CHOSEN_MAX) return
     throw refusedLimit(

@@ -64,6 +64,7 @@ interface Walk {
 interface Plan extends Planned {
   readonly excluded: number[]
   readonly alternatives: number[]
+  readonly arrays: number[]
   readonly paths: Set<string>
   choices: number
   chosen: number
@@ -94,6 +95,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
     const planned: Plan = {
       excluded: [],
       alternatives: [],
+      arrays: [],
       paths: new Set(),
       tests: 0,
       values: 0,
@@ -444,7 +446,7 @@ interface Test {
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
   // For each array in a list, the planner sorts all intervals again.
-  if (name === '$in' && isArray(operand)) walk.planned.alternatives.push(...operand.filter(isArray).map(() => 1))
+  if (name === '$in' && isArray(operand)) walk.planned.arrays.push(...operand.filter(isArray).map(() => 1))
   // The planner makes an interval between each two excluded values.
   if (name === '$ne') walk.planned.excluded.push(1)
   if (name === '$nin' && isArray(operand)) walk.planned.excluded.push(operand.length)

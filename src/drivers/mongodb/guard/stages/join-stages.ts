@@ -13,7 +13,7 @@ import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { within } from '../refusals/error-place.ts'
 import { Flow } from './pipeline-state.ts'
 import { outputPath } from '../body/field-names.ts'
-import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import {
   Broken,
   refusedCollection,
@@ -27,7 +27,7 @@ import { fieldsHint, resolve, withVariables, type Located, type Scope } from '..
 import { confinePipeline } from './confine-pipeline.ts'
 import { checkWeight, union, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
 import { atLeast } from '../allowed/minimum-versions.ts'
-import { Meter } from '../bounds/step-meter.ts'
+import { Meter, plansOf } from '../bounds/step-meter.ts'
 
 function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
   const text = textOf(of, name)
@@ -104,9 +104,16 @@ function equality(
   countSought(sought, valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow)
   if (!sought.isSingle) {
     const lists = sizeOf(listsAt([DOCUMENT, ...components].join('.')))
-    flow.scope.meter.step(scaled(product(lists, lists), LIST_STEPS))
+    flow.scope.meter.step(scaled(product(lists, lists), LIST_STEPS * plansOf(countOr(read['pipeline']))))
   }
   return { localField, foreignField }
+}
+
+/** Counts the $or in a pipeline. */
+function countOr(value: Bson | undefined): number {
+  if (isArray(value)) return value.reduce<number>((all, each) => all + countOr(each), 0)
+  if (!isDocument(value)) return 0
+  return Object.entries(value).reduce((all, [name, each]) => all + (name === '$or' ? 1 : 0) + countOr(each), 0)
 }
 
 function withoutIndexes(path: string, scope: Scope): Located {
@@ -122,9 +129,9 @@ const SOUGHT_STEPS = 300
  * For each array or regular expression that mongod looks up, its planner sorts all of them again. This many steps count
  * for each pair.
  */
-const LIST_STEPS = 20
+const LIST_STEPS = 60
 /** A $graphLookup may begin with this many arrays in one document. */
-const LISTS_MAX = 800
+const LISTS_MAX = 400
 
 /** To sort a list, or to search it, mongod compares a value of the list this many times. */
 const LIST_COMPARISONS = 20
