@@ -226,7 +226,9 @@ const ATTACKS: readonly (readonly [string, string])[] = [
 ]
 
 const LONG = "repeat('0123456789012345678901234', 10000)"
-const TWICE = `SELECT g, ''::text AS v FROM generate_series(1, 2500) g UNION ALL SELECT g, ${LONG} || g FROM generate_series(1, 2500) g`
+/** Texts that are short enough to be compared. */
+const COMPARED = "repeat('0123456789012345678901234', 1200)"
+const TWICE = `SELECT g, ''::text AS v FROM generate_series(1, 20000) g UNION ALL SELECT g, ${COMPARED} || g FROM generate_series(1, 20000) g`
 const HELD = `SELECT g * 0 AS k, ${LONG} || g AS v FROM generate_series(1, (SELECT 1000000)) g WHERE g * 0 = 0`
 
 /**

@@ -230,7 +230,13 @@ function confineOnce({ select: raw, words }: Read, asked: Case, settings: Settin
   if (walk.counts && walk.ctes > 0) inlineCollecting(confined)
   if (walk.counts && walk.unread.size > 0) leaveOutUnread(walk, confined)
   for (const { finish } of walk.bases) finish()
-  const grown = checkGrowth(confined, walk.growing, exposed, () => newAlias(walk, 't', 'the query'))
+  const grown = checkGrowth(
+    confined,
+    walk.growing,
+    exposed,
+    () => newAlias(walk, 't', 'the query'),
+    comparedMax === SORTED_MAX,
+  )
   if (grown.comparesOpen && comparedMax > SORTED_MAX) return undefined
   for (const { limit } of walk.bases) limit(grown)
   const lists = mayCopy(walk, words) ? checkPartitions(confined, exposed) : null

@@ -109,7 +109,7 @@ function unusable(text: string, exposed: () => Exposed): string | null {
 
 /** Returns why glibc may not compare the text, or null. */
 function punctuation(text: string): string | null {
-  if (text.length <= PUNCTUATION_MAX || !/[^\p{L}\p{N}]{1001}/u.test(text)) return null
+  if (text.length <= PUNCTUATION_MAX || !/[^\p{L}\p{N}\p{M}]{1001}/u.test(text)) return null
   return `has more than ${PUNCTUATION_MAX} punctuation marks or spaces in a row, which some collations compare too slowly`
 }
 

@@ -11,6 +11,8 @@ import { remembered } from './printed-size.ts'
 
 /** The maximum number of bytes that repeat() may create. */
 export const REPEATED_MAX = 262_144
+/** The same if the query sorts or compares long texts that it makes. */
+export const REPEATED_SORTED_MAX = 16_384
 /** A constant count up to this needs no bound: the result is a few copies of stored data. */
 export const FREE_COUNT = 16
 /** The limit for a search: the bytes of one string times the bytes of the other. */
@@ -25,7 +27,12 @@ const NORMALIZED_MAX = 4_096
 export const REFUSED_COUNT = 2_147_483_647
 
 /** Returns the arguments of a pg_catalog function, bounded if needed. Throws Refusal. */
-export function boundedArguments(name: string, written: Struct<'FuncCall'>, args: readonly Node[]): readonly Node[] {
+export function boundedArguments(
+  name: string,
+  written: Struct<'FuncCall'>,
+  args: readonly Node[],
+  repeatedMax = REPEATED_MAX,
+): readonly Node[] {
   const { location } = written
   if (name === 'format') checkWidths(written.args ?? [], location)
   if (name === 'array_fill') checkFill(written, location)
@@ -35,7 +42,7 @@ export function boundedArguments(name: string, written: Struct<'FuncCall'>, args
   const [first, second] = args
   if (!first || !BOUNDED.has(name)) return args
   if (COUNTED_ARGUMENT.has(name))
-    return second ? [first, counted(name, first, second, location), ...args.slice(2)] : args
+    return second ? [first, counted(name, first, second, location, repeatedMax), ...args.slice(2)] : args
   if (NORMALIZES.has(name)) return [noLonger(name, first, NORMALIZED_MAX, location), ...args.slice(1)]
   if (!second) return args
   const [text, sought] = searched(name, first, second, location)
@@ -51,7 +58,7 @@ export const SEARCHES: ReadonlySet<string> = new Set([
 const BOUNDED: ReadonlySet<string> = new Set([...COUNTED_ARGUMENT.keys(), ...NORMALIZES, ...SEARCHES])
 
 /** Bounds the count of repeat(), lpad() and rpad(). */
-function counted(name: string, text: Node, count: Node, at: number | undefined): Node {
+function counted(name: string, text: Node, count: Node, at: number | undefined, repeatedMax: number): Node {
   if (name === 'array_fill') return count
   const known = wholeNumber(count)
   if (known !== undefined && known > COUNT_MAX) throw tooMuch(name, at)
@@ -65,13 +72,13 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
   }
   if (known !== undefined) {
     if (known <= FREE_COUNT) return count
-    return unless({ what: name, size: octets(steady(text, name, at)), most: Math.floor(REPEATED_MAX / known) }, count)
+    return unless({ what: name, size: octets(steady(text, name, at)), most: Math.floor(repeatedMax / known) }, count)
   }
-  const most = length === undefined ? COUNT_MAX : Math.min(COUNT_MAX, Math.floor(REPEATED_MAX / Math.max(length, 1)))
+  const most = length === undefined ? COUNT_MAX : Math.min(COUNT_MAX, Math.floor(repeatedMax / Math.max(length, 1)))
   const isMany = { what: name, size: steady(count, name, at), most }
   if (length !== undefined) return unless(isMany, count)
   const product = operator('*', cast(octets(steady(text, name, at)), 'int8'), count)
-  return unless(isMany, unless({ what: name, size: product, most: REPEATED_MAX }, count))
+  return unless(isMany, unless({ what: name, size: product, most: repeatedMax }, count))
 }
 
 /** A size that only the database can compute, and its limit. */

@@ -14,6 +14,7 @@ import {
   patternsOf,
   REFUSED_COUNT,
   REPEATED_MAX,
+  REPEATED_SORTED_MAX,
   SEARCHES,
   soughtBytes,
   wholeNumber,
@@ -171,8 +172,9 @@ export function checkGrowth(
   growing: ReadonlySet<Struct<'FuncCall'>>,
   exposed: Tables,
   newAlias: () => string,
+  isLimited = true,
 ): Grown {
-  const growth = new Growth(growing, exposed)
+  const growth = new Growth(growing, exposed, isLimited)
   growth.send(select)
   growth.addKept()
   growth.lowerLimits()
@@ -196,6 +198,8 @@ class Growth implements Grown {
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
   readonly #exposed: Tables
+  /** True if the printed text limits the texts that the query makes and compares. */
+  readonly #isLimited: boolean
   readonly #values = new MadeValues()
   /** The most copies of each column in one value that ICU may compare. */
   readonly #compared = new Map<StoredColumn, number>()
@@ -216,6 +220,8 @@ class Growth implements Grown {
   readonly #kept: KeptRow[] = []
   readonly #sorted: (readonly Size[])[] = []
   #aggregates = 0
+  /** The steps of all comparisons by a collation. */
+  #collated = 0
   #copies: StoredCopies | undefined
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
@@ -223,7 +229,8 @@ class Growth implements Grown {
   /** What the body of each WITH adds to #appended. */
   readonly #appendedIn = new Map<string, number>()
 
-  constructor(growing: ReadonlySet<Struct<'FuncCall'>>, exposed: Tables) {
+  constructor(growing: ReadonlySet<Struct<'FuncCall'>>, exposed: Tables, isLimited: boolean) {
+    this.#isLimited = isLimited
     this.#growing = growing
     this.#exposed = exposed
   }
@@ -334,8 +341,10 @@ class Growth implements Grown {
       groupClause = [],
       whereClause: _where,
       sortClause = [],
+      windowClause = [],
       ...rest
     } = query
+    for (const window of windowClause) this.#key(this.#part(window))
     this.#groups(groupClause)
     const keys = sortClause.map((key) => this.#parts(key))
     this.#parts(rest)
@@ -494,6 +503,7 @@ class Growth implements Grown {
         merged.map(({ size }) => size),
         names,
       )
+    for (const both of sizes.values()) this.#collate('=', both, 1)
     if (quals) this.#condition(quals)
     const rest = [...left, ...right].filter(({ name }) => !sizes.has(name))
     const columns = [...merged, ...rest]
@@ -593,19 +603,34 @@ class Growth implements Grown {
    * must have such a run. Throws Refusal.
    */
   #collate(symbol: string, sides: readonly Size[], times: number): void {
-    if (!ORDERS.test(symbol)) return
+    // A join by equality may sort both sides, and jsonb compares its strings by a collation, also for equality.
+    const isDocument = EQUALITIES.test(symbol) && sides.some(({ kind }) => kind === 'json')
+    if (symbol === '=' && !isDocument) {
+      const [least = NOTHING] = sides.toSorted((x, y) => punctuationIn(x) - punctuationIn(y))
+      if (sides.every((side) => isOpen(side) || punctuationIn(side) > SORTED_MAX)) this.#key(least)
+      return
+    }
+    if (!ORDERS.test(symbol) && !isDocument) return
     const lengths = sides.map((side) => (isOpen(side) ? Infinity : punctuationIn(side)))
     const length = Math.min(...lengths)
     if (sides.some(isOpen) && length > FREE_BYTES) this.comparesOpen = true
     if (length === Infinity) return
-    this.#values.add({ steps: times * length ** 2 })
+    const steps = times * length ** 2
+    if (this.#isLimited) this.#values.add({ steps })
+    this.#collated += steps
+    this.comparesOpen ||= this.#collated > MANY_STEPS
     if (sides.every((side) => side.isJoined === true || punctuationIn(side) > FREE_BYTES))
       sides.forEach((side) => this.#noteJoined(side))
   }
 
   /** Checks a value by which rows are sorted. Throws Refusal. */
   #key(size: Size): void {
-    checkKey(punctuationIn(size))
+    const length = punctuationIn(size)
+    if (length > SORTED_MAX) {
+      if (this.#isLimited)
+        throw tooLarge(`${Math.round(length)} bytes of literals in a text that is sorted or compared`, SORTED_MAX)
+      this.comparesOpen = true
+    }
     if (isOpen(size)) this.comparesOpen = true
     this.#noteJoined(size)
   }
@@ -873,7 +898,10 @@ class Growth implements Grown {
     const compared = arg && this.size(arg)
     for (const { CaseWhen: when } of args) {
       const size = when?.expr && this.size(when.expr)
-      if (compared && size) this.#equate([compared, size], 1)
+      if (compared && size) {
+        this.#equate([compared, size], 1)
+        if (compared.kind === 'json') this.#collate('=', [compared, size], 1)
+      }
     }
     // NULL has no size and no type.
     const results = [...args.map(({ CaseWhen: when }) => when?.result), defresult].filter(
@@ -938,10 +966,12 @@ class Growth implements Grown {
     return { ...size, parts, kind: undefined, isComputed: undefined }
   }
 
-  #subLink({ subLinkType, testexpr, subselect }: Struct<'SubLink'>): Size {
-    if (testexpr) this.size(testexpr)
+  #subLink({ subLinkType, testexpr, operName, subselect }: Struct<'SubLink'>): Size {
+    const tested = testexpr && this.size(testexpr)
     const outputs = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
     const [first = NOTHING] = outputs
+    // IN has no operator.
+    if (tested) this.#collate(words(operName).at(-1) ?? '=', [tested, total(outputs)], 1)
     this.#noteRows(outputs)
     if (subLinkType === 'ARRAY_SUBLINK') return this.#collected(collected(first))
     return subLinkType === 'EXPR_SUBLINK' ? notMade(first) : FIXED
@@ -981,10 +1011,11 @@ class Growth implements Grown {
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
     if (SUMS.has(name)) return { ...asNumber(total(sizes)), isComputed: true }
     if (COMPUTES.has(name)) return { ...total(sizes), isComputed: true }
-    const made = result(name, args, sizes)
+    const made = this.#isLimited ? shortened(name, args, result(name, args, sizes)) : result(name, args, sizes)
     const isJoined = made.columns !== undefined && joinsPunctuation(name, args)
     const isStretched = name === 'repeat' && sizes[0]?.own === 0
-    const size = isJoined || isStretched ? { ...made, isJoined, isStretched } : made
+    const given = made.given === undefined || MAKES_TIMES.test(name) ? undefined : PARAMS_MAX
+    const size = isJoined || isStretched || given !== undefined ? { ...made, isJoined, isStretched, given } : made
     if (!isCollecting(call)) return size
     // Geometries are compared by their boxes, and not each point with each point.
     return this.#collected(AGGREGATES.has(name) ? size : { ...collected(size), isMany: false }, call.over !== undefined)
@@ -1165,7 +1196,8 @@ function joinsPunctuation(name: string, [, from, to, flags]: readonly Node[]): b
   const [pattern, replacement] = [from && literalText(from), to && literalText(to)]
   if (name === 'translate') return pattern === undefined || pattern.length > TRANSLATED
   if (name !== 'regexp_replace' || !flags) return false
-  return !/[\p{L}\p{N}]/u.test(replacement ?? '') && !/^\[\^[^\]]*[\p{L}\p{N}]/u.test(pattern ?? '')
+  const isKept = /^\[\^[^\]]*(?:a-z|\\w|\[:al(?:pha|num):\])/i.test(pattern ?? '')
+  return !isKept && !/[\p{L}\p{N}]/u.test((replacement ?? '').replaceAll(/\\./g, ''))
 }
 
 const TRANSLATED = 10
@@ -1174,9 +1206,9 @@ export const SORTED_MAX = 40_960
 /** The maximum run of punctuation in a parameter (param-values.ts). */
 export const PUNCTUATION_MAX = 1_000
 
-/** Returns whether the value may be a text that a collation compares. */
+/** Returns whether the value may be or contain a text that a collation compares. */
 function isText(size: Size): boolean {
-  return size.kind === undefined && !size.isComputed && !isNumber(size)
+  return (size.kind === undefined || size.kind === 'json') && !size.isComputed && !isNumber(size)
 }
 
 /** Returns whether the value may be a text whose length only the database knows. */
@@ -1189,9 +1221,16 @@ function punctuationIn(size: Size): number {
   return isText(size) && size.isStretched !== true ? size.own + (size.given ?? 0) : 0
 }
 
-function checkKey(length: number): void {
-  if (length > SORTED_MAX)
-    throw tooLarge(`${Math.round(length)} bytes of literals in a text that is sorted`, SORTED_MAX)
+/** So many steps of comparisons need a limit. */
+const MANY_STEPS = 1e8
+/** The bytes of all parameters together. A function may take the letters out of them. */
+const PARAMS_MAX = 65_536
+
+/** Returns the result of repeat() with the lower limit that the printed text has if long texts are compared. */
+function shortened(name: string, [text, count]: readonly Node[], size: Size): Size {
+  const isKnown = text && literalText(text) !== undefined && wholeNumber(count) !== undefined
+  const isShort = name === 'repeat' && size.own === REPEATED_MAX && !isKnown
+  return isShort ? { ...size, own: REPEATED_SORTED_MAX } : size
 }
 
 /** Functions of numbers whose work is the product of the digits of their arguments. */

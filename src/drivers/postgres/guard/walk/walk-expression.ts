@@ -3,7 +3,14 @@
 // because expressions contain queries, and queries contain expressions. All functions throw Refusal.
 import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
-import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from '../bounds/argument-bounds.ts'
+import { SORTED_MAX } from '../bounds/value-growth.ts'
+import {
+  boundedArguments,
+  boundedPattern,
+  boundedPatterns,
+  boundedText,
+  REPEATED_SORTED_MAX,
+} from '../bounds/argument-bounds.ts'
 import { collationName } from '../allowed/collations.ts'
 import { mayGrow } from '../bounds/unhashed.ts'
 import { readByCast, readByFunction } from '../bounds/long-numbers.ts'
@@ -601,7 +608,8 @@ function boundedCall(
   if (extension !== undefined) return boundedWork(extension, name, args, given, written.location)
   if (schema !== 'pg_catalog') return args
   if (takesPath(name)) return boundedPathArguments(args, written.location)
-  return boundedWork(schema, name, boundedArguments(name, written, args), given, written.location)
+  const repeatedMax = walk.comparedMax === SORTED_MAX ? REPEATED_SORTED_MAX : undefined
+  return boundedWork(schema, name, boundedArguments(name, written, args, repeatedMax), given, written.location)
 }
 
 /**
