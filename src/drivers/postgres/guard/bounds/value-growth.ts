@@ -115,6 +115,8 @@ interface Size {
   readonly isMade?: boolean | undefined
   /** True for a collected value that several rows may contain. Otherwise, all rows together are not longer than one. */
   readonly isSpread?: boolean | undefined
+  /** Of `own`, the bytes that are no digits of long numbers, if the value may have such numbers. */
+  readonly letters?: number | undefined
   /** The longest run of punctuation that parameters may add to the value. */
   readonly given?: number | undefined
   /** True if the query changed a stored value in a way that may join its punctuation to long runs. */
@@ -1218,7 +1220,7 @@ function isOpen(size: Size): boolean {
 
 /** Returns the longest run of punctuation that constants and parameters may put into a value. */
 function punctuationIn(size: Size): number {
-  return isText(size) && size.isStretched !== true ? size.own + (size.given ?? 0) : 0
+  return isText(size) && size.isStretched !== true ? (size.letters ?? size.own) + (size.given ?? 0) : 0
 }
 
 /** So many steps of comparisons need a limit. */
@@ -1686,7 +1688,8 @@ const DOCUMENTS: ReadonlySet<string> = new Set(['jsonb', 'hstore'])
  * become long. The size of a constant counts its numbers already.
  */
 function documentOf(size: Size): Size {
-  return { ...size, own: size.own + Math.floor(size.own / SHORT_NUMBER) * NUMBER_BYTES, kind: undefined }
+  const own = size.own + Math.floor(size.own / SHORT_NUMBER) * NUMBER_BYTES
+  return { ...size, own, letters: size.letters ?? size.own, kind: undefined }
 }
 
 /** Returns the size of a JSON document that contains the values. */
@@ -1795,7 +1798,8 @@ function scaled(size: Size, by: number): Size {
   const columns = size.columns && scaledColumns(size.columns, by)
   const [own, times] = [size.own * by, size.times * by]
   const given = size.given && size.given * by
-  return { ...size, own, times, given, before, parts, columns, kind: undefined, isNumeric: undefined }
+  const letters = size.letters && size.letters * by
+  return { ...size, own, times, given, letters, before, parts, columns, kind: undefined, isNumeric: undefined }
 }
 
 function scaledColumns({ of, by }: Copied, times: number): Copied {
@@ -1846,7 +1850,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let before: Map<number, number> | undefined
   let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
   let [isMade, isAssumed, isSpread] = [false, false, false]
-  let [digits, given] = [0, 0]
+  let [digits, given, letters, hasNumbers] = [0, 0, 0, false]
   let [isJoined, isGrown] = [false, false]
   let parts: Map<string, number> | undefined
   let made: Made | undefined
@@ -1870,6 +1874,8 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     own = by(own, size.own)
     times = by(times, size.times)
     given = by(given, size.given ?? 0)
+    letters = by(letters, size.letters ?? size.own)
+    hasNumbers ||= size.letters !== undefined
     isJoined ||= size.isJoined === true
     isGrown ||= size.isGrown === true
     for (const [place, count] of size.before) {
@@ -1890,6 +1896,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isTable && { isTable }),
     ...(isMade && { isMade }),
     ...(given > 0 && { given }),
+    ...(hasNumbers && { letters }),
     ...(isJoined && { isJoined }),
     ...(isGrown && { isGrown }),
     ...(isAssumed && { isAssumed }),
