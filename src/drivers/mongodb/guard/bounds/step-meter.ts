@@ -66,6 +66,8 @@ export interface Planned {
   readonly alternatives: readonly number[]
   /** A 1 for each array in the list of an $in. */
   readonly arrays: readonly number[]
+  /** A 1 for each branch of an $or that only compares a path with an array. */
+  readonly branches: readonly number[]
   /** The paths that the filter tests. */
   readonly paths: ReadonlySet<string>
   /** The number of $or with several branches. */
@@ -102,6 +104,7 @@ export class Load {
   readonly #excluded = new Pairs()
   readonly #alternatives = new Pairs()
   readonly #arrays = new Pairs()
+  readonly #branches = new Pairs()
   readonly #paths = new Set<string>()
   #choices = 0
   #chosen = 0
@@ -123,7 +126,7 @@ export class Load {
   }
 
   /** Throws Refusal if the planner takes too long for the condition. */
-  plan({ excluded, alternatives, arrays, paths, choices, chosen }: Planned): void {
+  plan({ excluded, alternatives, arrays, branches, paths, choices, chosen }: Planned): void {
     if (this.#excluded.add(excluded) > PAIRS_MAX)
       throw refusedLimit(
         'exclusions',
@@ -150,6 +153,14 @@ export class Load {
         'arrays',
         `for the arrays in the $in of the query, ${this.#arrays.compared(plans)}`,
         'Compare fewer arrays, or use no $or beside them.',
+      )
+    // The $or of the branches is one of the choices itself.
+    const others = plansOf(Math.max(this.#choices - 1, 0))
+    if (this.#branches.add(branches) * others > PAIRS_MAX)
+      throw refusedLimit(
+        'arrays',
+        `for the arrays in the $or of the query, ${this.#branches.compared(others)}`,
+        'Compare fewer arrays, or use only one $or.',
       )
     this.#chosen += chosen
     if (this.#choices < 2 || this.#chosen <= CHOSEN_MAX) return

@@ -65,6 +65,7 @@ interface Plan extends Planned {
   readonly excluded: number[]
   readonly alternatives: number[]
   readonly arrays: number[]
+  readonly branches: number[]
   readonly paths: Set<string>
   choices: number
   chosen: number
@@ -96,6 +97,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
       excluded: [],
       alternatives: [],
       arrays: [],
+      branches: [],
       paths: new Set(),
       tests: 0,
       values: 0,
@@ -147,7 +149,10 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
     const branches = all.map((branch) => {
       const before = planned.values
       const printed = conditions(branch, above, walk)
-      if (isCompared && isAlone(branch)) planned.alternatives.push(planned.values - before)
+      if (isCompared && isAlone(branch)) {
+        planned.alternatives.push(planned.values - before)
+        if (hasArray(branch)) planned.branches.push(1)
+      }
       return printed
     })
     // mongod rewrites a $nor of one branch to $not, and an $or inside the $nor to $in.
@@ -201,6 +206,15 @@ function isAlone(branch: Bson): boolean {
   const [names = new Set()] = tests.values()
   const isRange = (names.has('$gt') || names.has('$gte')) && (names.has('$lt') || names.has('$lte'))
   return tests.size < 2 && !isRange
+}
+
+/** Returns whether a branch of an $or compares a path with an array. */
+function hasArray(branch: Bson): boolean {
+  return Object.entries(isDocument(branch) ? branch : {}).some(([path, value]) => {
+    if (path === '$and') return isArray(value) && value.some(hasArray)
+    const isList = ([name, operand]: readonly [string, Bson]): boolean => name !== '$in' && isArray(operand)
+    return isArray(value) || (isDocument(value) && Object.entries(value).some(isList))
+  })
 }
 
 /** Adds the names of the tests of each path to `found`. */
