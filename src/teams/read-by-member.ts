@@ -1,12 +1,26 @@
 // Reads what the members of a team have, one member at a time. A member has at most 100 API keys and 100 grants, but each
 // may list 1,000 datasources. SQLite reads all rows of a statement synchronously.
-import type { AccountId, TeamId } from '../ids.ts'
+import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import type { Store } from '../store/open.ts'
 
 interface Made {
   readonly id: string
   readonly createdAt: string
+}
+
+interface Limited {
+  readonly teamIds: readonly TeamId[] | null
+  readonly datasourceIds: readonly DatasourceId[] | null
+}
+
+/** Returns a key or a grant as a member of the team may see it: without other teams, and only datasources in `reachedIds`. */
+export function withinTeam<T extends Limited>(shown: T, teamId: TeamId, reachedIds: ReadonlySet<DatasourceId>) {
+  return {
+    ...shown,
+    teamIds: shown.teamIds && [teamId],
+    datasourceIds: shown.datasourceIds && shown.datasourceIds.filter((id) => reachedIds.has(id)),
+  }
 }
 
 /** Calls `read` for each member who has rows in `table`. Returns all results, the oldest first. */

@@ -1,5 +1,6 @@
 // Counts a team's members, and its datasources that a caller can reach (docs/contract.md#operations).
 import type { Caller } from '../auth/caller.ts'
+import { Role } from '../contract/schemas.ts'
 import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { roleAtLeast } from './roles.ts'
@@ -64,7 +65,7 @@ function reached(db: Store['db'], { teamId, accountId, role, status }: Membershi
               eb(
                 'min_role',
                 'in',
-                ROLES.filter((each) => roleAtLeast(role, each)),
+                Role.options.filter((each) => roleAtLeast(role, each)),
               ),
             ]),
             and([
@@ -82,5 +83,3 @@ function reached(db: Store['db'], { teamId, accountId, role, status }: Membershi
         : lit(false),
     )
 }
-
-const ROLES = ['OWNER', 'ADMIN', 'MEMBER'] as const

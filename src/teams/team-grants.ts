@@ -10,7 +10,7 @@ import type { AccountId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { changing, membershipIn } from './change-in-team.ts'
-import { readByMember } from './read-by-member.ts'
+import { readByMember, withinTeam } from './read-by-member.ts'
 import { reachedIdsOf } from './team-counts.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { canTouch } from './roles.ts'
@@ -36,9 +36,7 @@ export async function listTeamGrants(
       .map((row) => {
         const grant = shownGrant(row)
         return {
-          ...grant,
-          teamIds: grant.teamIds && [teamId],
-          datasourceIds: grant.datasourceIds && grant.datasourceIds.filter((id) => reachedIds.has(id)),
+          ...withinTeam(grant, teamId, reachedIds),
           accountId,
           email: row.email,
         }

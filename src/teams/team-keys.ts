@@ -13,7 +13,7 @@ import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import { canTouch } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn } from './change-in-team.ts'
-import { readByMember } from './read-by-member.ts'
+import { readByMember, withinTeam } from './read-by-member.ts'
 import { reachedIdsOf } from './team-counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
@@ -33,9 +33,7 @@ export async function listTeamKeys(
       .map((row) => {
         const { lastClient: _elsewhere, ...key } = shownKey(row, at)
         return {
-          ...key,
-          teamIds: key.teamIds && [teamId],
-          datasourceIds: key.datasourceIds && key.datasourceIds.filter((id) => reachedIds.has(id)),
+          ...withinTeam(key, teamId, reachedIds),
           accountId,
           email: row.email,
         }

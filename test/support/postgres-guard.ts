@@ -1,4 +1,6 @@
 // Tests give SQL to the PostgreSQL guard, and get the printed SQL or the refusal.
+import assert from 'node:assert/strict'
+import type { Client } from 'pg'
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, Limits, Param, Verdict } from '../../src/drivers/driver.ts'
 import { confine } from '../../src/drivers/postgres/guard/confine.ts'
@@ -36,6 +38,14 @@ export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
     },
     [Symbol.asyncDispose]: () => parser[Symbol.asyncDispose](),
   }
+}
+
+/** Asserts that the printed text has the same rows, names and types as the caller's text. */
+export async function assertSameAnswer(client: Client, sql: string, text: string): Promise<void> {
+  const [printed, asked] = [await client.query(text), await client.query(sql)]
+  assert.deepEqual(printed.rows, asked.rows)
+  const shapes = [printed, asked].map(({ fields }) => fields.map(({ name, dataTypeID }) => [name, dataTypeID]))
+  assert.deepEqual(shapes[0], shapes[1])
 }
 
 /** Returns one line: the printed SQL, `kind: name` of the blocked object, or `malformed`. */

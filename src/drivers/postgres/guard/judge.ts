@@ -199,7 +199,7 @@ function rewrite(tree: unknown, asked: Case, bounds: Bounds, places: Places | nu
   const comparedMax = exposed.comparesByIcu ? COMPARED_MAX : Infinity
   const made = confineOnce(read, asked, { exposed, bounds, places, comparedMax })
   if (made) return made
-  // The query compares texts that it collects, so each of them needs a limit. Most queries need none.
+  // The query compares long values, so the printed text must limit them. Most queries need no such limit.
   const again = confineOnce(read, asked, { exposed, bounds, places, comparedMax: SORTED_MAX })
   if (!again) throw new TypeError('a query with limits needs more limits')
   return again

@@ -34,6 +34,16 @@ export function onlyIf(expr: Node, result: Node): Node {
   return { CaseExpr: { args: [{ CaseWhen: { expr, result } }] } }
 }
 
+/** Returns (SELECT …) as a value. */
+export function subSelect(query: SelectStmt): Node {
+  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: query } } }
+}
+
+/** Returns SELECT targetList, without FROM. */
+export function selectOnly(...targetList: readonly Node[]): SelectStmt {
+  return { targetList, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
+}
+
 /** Returns SELECT targetList FROM (query) aliasname (names …). */
 export function selectFrom(
   targetList: readonly Node[],
@@ -42,10 +52,6 @@ export function selectFrom(
   names: readonly string[],
 ): SelectStmt {
   const alias = { aliasname, colnames: names.map(word) }
-  return {
-    targetList,
-    fromClause: [{ RangeSubselect: { subquery: { SelectStmt: query }, alias } }],
-    limitOption: 'LIMIT_OPTION_DEFAULT',
-    op: 'SETOP_NONE',
-  }
+  const fromClause = [{ RangeSubselect: { subquery: { SelectStmt: query }, alias } }]
+  return { ...selectOnly(...targetList), fromClause }
 }

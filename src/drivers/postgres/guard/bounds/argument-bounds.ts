@@ -293,7 +293,9 @@ function checkPoints(count: Node | undefined, at: number | undefined): void {
 const POINTS_MAX = 1_000
 
 /** Returns whether the planner cannot evaluate the value in advance: it differs by row or comes from a sub-select. */
-const varies = remembered((part) => ('ColumnRef' in part || 'SubLink' in part ? true : undefined))
+export const varies = remembered((part) => ('ColumnRef' in part || 'SubLink' in part ? true : undefined))
+/** Returns whether the value contains a parameter. */
+export const hasParam = remembered((part) => ('ParamRef' in part ? true : undefined))
 
 /** Functions that return another value at each call. A CASE would check one value and return the next. */
 const UNSTEADY: ReadonlySet<string> = new Set([

@@ -9,7 +9,7 @@ import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
 import type { Field, SqlType } from '../walk/from-items.ts'
 import { failure, isMore, isUnsteady, wholeNumber, type Bound } from './argument-bounds.ts'
 import { FRAME } from '../syntax/print.ts'
-import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
+import { call, cast, constant, either, onlyIf, operator, selectFrom, subSelect, TRUE, whole } from '../node-builders.ts'
 import { Refusal } from '../refusal.ts'
 import { remembered } from './printed-size.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
@@ -181,7 +181,7 @@ function measuredQuery(alias: string, name: string, value: Node, limitOffset: No
     op: 'SETOP_NONE',
   }
   const subselect = selectFrom([{ ResTarget: { val: onlyIf(isStored, column) } }], inner, alias, ['v'])
-  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: subselect } } }
+  return subSelect(subselect)
 }
 
 const measuredIn = (alias: string): string => `${SETTINGS}.${alias}`

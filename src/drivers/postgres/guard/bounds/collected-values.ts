@@ -8,7 +8,7 @@ import type { Found } from '../allowed/function-lookup.ts'
 import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
 import type { Field, SqlType, Typed } from '../walk/from-items.ts'
-import { call, selectFrom, whole } from '../node-builders.ts'
+import { call, selectFrom, subSelect, whole } from '../node-builders.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
 import { givesRows, steadily, unlessAny, type Bound } from './argument-bounds.ts'
 import { collects, isAggregate, isClosed } from './collected-rows.ts'
@@ -371,7 +371,7 @@ export function measure(
     op: 'SETOP_NONE',
   }
   const subselect = selectFrom([{ ResTarget: { val: isShorter(columnRef(alias, 'v')) } }], inner, alias, ['v'])
-  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: subselect } } }
+  return subSelect(subselect)
 }
 
 const ALIASES = new WeakMap<Walk, string>()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
 import { shop, table } from '../../../../../test/support/postgres-catalog.ts'
-import { openGuard, type Guard } from '../../../../../test/support/postgres-guard.ts'
+import { assertSameAnswer, openGuard, type Guard } from '../../../../../test/support/postgres-guard.ts'
 import { startPostgres, type TestPostgres } from '../../../../../test/support/postgres.ts'
 
 const SCHEMA = `
@@ -89,20 +89,13 @@ describe('a WITH that collects', () => {
     await guard[Symbol.asyncDispose]()
   })
 
-  async function sameRows(sql: string, text: string): Promise<void> {
-    const [printed, asked] = [await client.query(text), await client.query(sql)]
-    assert.deepEqual(printed.rows, asked.rows)
-    const shapes = [printed, asked].map(({ fields }) => fields.map(({ name, dataTypeID }) => [name, dataTypeID]))
-    assert.deepEqual(shapes[0], shapes[1])
-  }
-
   for (const [name, sql] of MOVED) {
     test(`conditions apply before a WITH query collects its rows: ${name}`, async () => {
       const { text } = await guard.confined(sql, EXPOSED)
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${text}`)
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
       assert.match(plan, /Index Cond: \(.*buyer = /, plan)
-      await sameRows(sql, text)
+      await assertSameAnswer(client, sql, text)
     })
   }
 
@@ -110,7 +103,7 @@ describe('a WITH that collects', () => {
     test(`a WITH query is not inlined: ${name}`, async () => {
       const { text } = await guard.confined(sql, EXPOSED)
       assert.match(text, /WITH .* AS (?:(?:NOT )?MATERIALIZED )?\(/)
-      await sameRows(sql, text)
+      await assertSameAnswer(client, sql, text)
     })
   }
 
@@ -118,6 +111,6 @@ describe('a WITH that collects', () => {
     const sql = `WITH v AS (${EACH}), w AS (SELECT 9 AS n), u AS (${EACH}) SELECT v.* FROM v, w WHERE buyer = n`
     const { text } = await guard.confined(sql, EXPOSED)
     assert.equal(text.match(/ AS \((?=SELECT)/g)?.length, 2, text)
-    await sameRows(sql, text)
+    await assertSameAnswer(client, sql, text)
   })
 })

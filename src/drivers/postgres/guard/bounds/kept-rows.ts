@@ -3,7 +3,7 @@
 // (tuplesort.c). If a condition is between the sort and the LIMIT, the sort does not know the LIMIT
 // (ExecSetTupleBound() in execProcnode.c).
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
-import { call, selectFrom, whole } from '../node-builders.ts'
+import { call, selectFrom, selectOnly, subSelect, whole } from '../node-builders.ts'
 import { columnRef, distinctNames } from '../walk/scope.ts'
 import { wholeNumber } from './argument-bounds.ts'
 
@@ -51,7 +51,7 @@ export function sortWhole(query: SelectStmt, alias: string): void {
   const offset: Partial<SelectStmt> = { limitOffset: whole(0), limitOption: 'LIMIT_OPTION_COUNT' }
   const inner: SelectStmt = { ...sorted, ...(isLimited ? offset : limitOption && { limitOption }) }
   const count = call('num_nulls', columnRef(alias, first))
-  const known: Node = isLimited ? count : scalar(count)
+  const known = isLimited ? count : subSelect(selectOnly({ ResTarget: { val: count } }))
   const outer: SelectStmt = {
     ...selectFrom(targets, inner, alias, names),
     ...(withClause && { withClause }),
@@ -62,16 +62,6 @@ export function sortWhole(query: SelectStmt, alias: string): void {
   }
   for (const key of Object.keys(query)) Reflect.deleteProperty(query, key)
   Object.assign(query, outer)
-}
-
-/** Returns `(SELECT value)`. */
-function scalar(value: Node): Node {
-  const select: SelectStmt = {
-    targetList: [{ ResTarget: { val: value } }],
-    limitOption: 'LIMIT_OPTION_DEFAULT',
-    op: 'SETOP_NONE',
-  }
-  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: select } } }
 }
 
 interface Output {

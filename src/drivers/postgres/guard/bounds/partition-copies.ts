@@ -7,7 +7,7 @@ import type { Exposed } from '../exposed.ts'
 import type { Denied } from '../../../driver.ts'
 import { Refusal } from '../refusal.ts'
 import type { Walk } from '../walk/scope.ts'
-import { literalText } from './argument-bounds.ts'
+import { hasParam, literalText, varies } from './argument-bounds.ts'
 import { hasWindow } from './collected-values.ts'
 import { copiedSides, isConstant, madeBehind, remembered } from './printed-size.ts'
 import { aggregates, piecesOf, references } from './unhashed.ts'
@@ -361,7 +361,7 @@ class Copies {
     const { left, right } = copiedSides(expr)
     const lefts = (1 + left) * this.#nodes(lexpr)
     if (expr.kind === 'AEXPR_OP_ANY' || expr.kind === 'AEXPR_OP_ALL') {
-      return lefts + (hasOwnRow(rexpr) ? this.#nodes(rexpr) : elementsOf(rexpr) * ELEMENT)
+      return lefts + (varies(rexpr) ? this.#nodes(rexpr) : elementsOf(rexpr) * ELEMENT)
     }
     const constants = rexpr.List?.items?.filter(isConstant).length ?? 0
     const nodes = lefts + (1 + right) * this.#nodes(rexpr) - constants * ELEMENT
@@ -381,9 +381,6 @@ function together(parts: readonly Reach[]): number {
   )
 }
 
-/** Returns whether the value depends on a row or on a sub-query, so that the planner cannot compute it. */
-const hasOwnRow = remembered((part) => ('ColumnRef' in part || 'SubLink' in part ? true : undefined))
-const hasParam = remembered((part) => ('ParamRef' in part ? true : undefined))
 const hasListParam = remembered((part) =>
   isNode(part) && listParam(part) ? true : 'SubLink' in part ? false : undefined,
 )
@@ -391,7 +388,7 @@ const hasListParam = remembered((part) =>
 /** Returns the list of `x = ANY (list)` if a parameter gives it. */
 function listParam({ A_Expr: expr }: Node): Node | undefined {
   const isList = expr?.kind === 'AEXPR_OP_ANY' || expr?.kind === 'AEXPR_OP_ALL'
-  if (!isList || !expr.rexpr || !hasParam(expr.rexpr) || hasOwnRow(expr.rexpr)) return undefined
+  if (!isList || !expr.rexpr || !hasParam(expr.rexpr) || varies(expr.rexpr)) return undefined
   return withoutCasts(expr.rexpr)
 }
 

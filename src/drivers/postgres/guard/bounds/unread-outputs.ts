@@ -3,7 +3,7 @@
 // collected-rows.ts is one, so an output that collects would be computed for each row.
 import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Walk } from '../walk/scope.ts'
-import { givesRows } from './argument-bounds.ts'
+import { givesRows, hasParam } from './argument-bounds.ts'
 import { isAggregate, isCounter, outerOf } from './collected-rows.ts'
 import { remembered } from './printed-size.ts'
 import { aggregates } from './unhashed.ts'
@@ -77,7 +77,8 @@ class Outputs {
    * innermost query whose columns it reads, and makes it a total if it has no groups.
    */
   #isFree(query: SelectStmt, value: Node): boolean {
-    if (hasParameter(value) || givesRows(value)) return false
+    // A parameter that is left out would have no type.
+    if (hasParam(value) || givesRows(value)) return false
     const isGrouped = (query.groupClause ?? query.havingClause) !== undefined
     if (!isGrouped && aggregates(value)) return false
     const around = outerOf(this.#walk, isGrouped ? query : value)
@@ -122,9 +123,6 @@ class Outputs {
     return item
   }
 }
-
-/** A parameter that is left out would have no type. */
-const hasParameter = remembered((part) => ('ParamRef' in part ? true : undefined))
 
 /** Returns the whole numbers in ORDER BY and GROUP BY, which may be positions of outputs. */
 function numbersIn(value: unknown, found = new Set<number>()): ReadonlySet<number> {

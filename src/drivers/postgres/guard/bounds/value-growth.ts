@@ -174,7 +174,7 @@ export function checkGrowth(
   growing: ReadonlySet<Struct<'FuncCall'>>,
   exposed: Tables,
   newAlias: () => string,
-  isLimited = true,
+  isLimited: boolean,
 ): Grown {
   const growth = new Growth(growing, exposed, isLimited)
   growth.send(select)
@@ -593,10 +593,13 @@ class Growth implements Grown {
   /** Notes a value that ICU may compare, if it contains more than a few copies of stored values. */
   #noteCompared({ times, columns, isAssumed }: Size): void {
     const copies = Math.min(times, isAssumed ? ASSUMED_COPIES : Infinity)
-    if (!columns || copies <= FREE_COMPARED) return
-    for (const [column, count] of columns.of) {
-      const most = Math.max(this.#compared.get(column) ?? 0, (count * columns.by * copies) / times)
-      this.#compared.set(column, most)
+    if (columns && copies > FREE_COMPARED) this.#limitCompared(columns, copies / times)
+  }
+
+  /** Limits stored values as if the query compared `times` times as many copies of them. */
+  #limitCompared({ of, by }: Copied, times: number): void {
+    for (const [column, count] of of) {
+      this.#compared.set(column, Math.max(this.#compared.get(column) ?? 0, count * by * times))
     }
   }
 
@@ -639,11 +642,7 @@ class Growth implements Grown {
 
   /** Limits the stored values in a text that may have long runs of punctuation, and is compared. */
   #noteJoined({ columns, isJoined }: Size): void {
-    if (!columns || !isJoined) return
-    for (const [column, count] of columns.of) {
-      const copies = (count * columns.by * COMPARED_MAX) / SORTED_MAX
-      this.#compared.set(column, Math.max(this.#compared.get(column) ?? 0, copies))
-    }
+    if (columns && isJoined) this.#limitCompared(columns, COMPARED_MAX / SORTED_MAX)
   }
 
   /** Counts comparisons of values that the query makes, if ICU reads them in full. Throws Refusal. */

@@ -7,7 +7,7 @@ import { readAs } from './column-read-type.ts'
 import type { ExposedColumn, ExposedTable } from '../exposed.ts'
 import { columnHint, tableHint } from '../allowed/hints.ts'
 import { checkComparison } from '../allowed/operator-lookup.ts'
-import { selectFrom } from '../node-builders.ts'
+import { selectFrom, selectOnly, subSelect } from '../node-builders.ts'
 import { outputName } from './output-names.ts'
 import { addItem, dropItem } from '../bounds/query-weight.ts'
 import {
@@ -191,10 +191,9 @@ function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['
 function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns: readonly Column[]): Node {
   const aliasname = newAlias(walk, 't', 'a row')
   const targetList = columns.map((column): Node => ({ ResTarget: { val: column.read() } }))
-  const inner: SelectStmt = { targetList, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
   const names = own.map(({ name }) => name)
-  const outer = selectFrom([{ ResTarget: { val: columnRef(aliasname) } }], inner, aliasname, names)
-  return withCollected({ SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: outer } } }, 0)
+  const row: Node = { ResTarget: { val: columnRef(aliasname) } }
+  return withCollected(subSelect(selectFrom([row], selectOnly(...targetList), aliasname, names)), 0)
 }
 
 /** Wraps the table inside its sub-select, for TABLESAMPLE. */
