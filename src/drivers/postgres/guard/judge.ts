@@ -3,7 +3,7 @@
 import type { Denied, Malformed } from '../../driver.ts'
 import { namesIcu } from './allowed/collations.ts'
 import { costBound } from './bounds/cost-bound.ts'
-import { COMPARED_MAX, mayCollect, mayRepeat } from './bounds/collected-values.ts'
+import { COMPARED_MAX, KEPT_MAX, mayCollect, mayRepeat } from './bounds/collected-values.ts'
 import { hideConditions } from './bounds/estimated-conditions.ts'
 import { inlineCollecting } from './bounds/inlined-with.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
@@ -197,12 +197,14 @@ function rewrite(tree: unknown, asked: Case, bounds: Bounds, places: Places | nu
   const read = readStatement(tree)
   const exposed = namesIcu(read.words) ? comparedByIcu(exposedOf(asked.catalog)) : exposedOf(asked.catalog)
   const comparedMax = exposed.comparesByIcu ? COMPARED_MAX : Infinity
-  const made = confineOnce(read, asked, { exposed, bounds, places, comparedMax })
-  if (made) return made
-  // The query compares long values, so the printed text must limit them. Most queries need no such limit.
-  const again = confineOnce(read, asked, { exposed, bounds, places, comparedMax: SORTED_MAX })
-  if (!again) throw new TypeError('a query with limits needs more limits')
-  return again
+  let settings: Settings = { exposed, bounds, places, comparedMax, keptMax: Infinity }
+  for (;;) {
+    const made = confineOnce(read, asked, settings)
+    if ('tree' in made) return made
+    // The query compares or keeps long values, so the printed text must limit them. Most queries need no such limit.
+    // Each round adds one of the two limits.
+    settings = { ...settings, ...made }
+  }
 }
 
 interface Settings {
@@ -210,12 +212,17 @@ interface Settings {
   readonly bounds: Bounds
   readonly places: Places | null
   readonly comparedMax: number
+  readonly keptMax: number
 }
 
-/** Returns undefined if the query needs a smaller `comparedMax`. */
-function confineOnce({ select: raw, words }: Read, asked: Case, settings: Settings): Made | undefined {
+/** Returns the smaller limits that the query needs, if it needs any. */
+function confineOnce(
+  { select: raw, words }: Read,
+  asked: Case,
+  settings: Settings,
+): Made | Pick<Settings, 'comparedMax' | 'keptMax'> {
   const { rowCap, params } = asked
-  const { exposed, bounds, comparedMax } = settings
+  const { exposed, bounds, comparedMax, keptMax } = settings
   const collects = mayCollect(raw) || (comparedMax < Infinity && mayRepeat(raw))
   const walk = newWalk(settings, { words, collects }, newParams(params))
   let selected: Selected
@@ -237,7 +244,11 @@ function confineOnce({ select: raw, words }: Read, asked: Case, settings: Settin
     () => newAlias(walk, 't', 'the query'),
     comparedMax === SORTED_MAX,
   )
-  if (grown.comparesOpen && comparedMax > SORTED_MAX) return undefined
+  const lower = {
+    comparedMax: grown.comparesOpen ? SORTED_MAX : comparedMax,
+    keptMax: grown.keepsOpen && collects ? KEPT_MAX : keptMax,
+  }
+  if (lower.comparedMax < comparedMax || lower.keptMax < keptMax) return lower
   for (const { limit } of walk.bases) limit(grown)
   const lists = mayCopy(walk, words) ? checkPartitions(confined, exposed) : null
   const bound = costBound(walk)
@@ -277,7 +288,7 @@ function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
 }
 
 function newWalk(
-  { exposed, bounds, places, comparedMax }: Settings,
+  { exposed, bounds, places, comparedMax, keptMax }: Settings,
   { words, collects }: { readonly words: ReadonlySet<string>; readonly collects: boolean },
   params: Params,
 ): Walk {
@@ -299,6 +310,7 @@ function newWalk(
     growing: new Set(),
     collects,
     comparedMax,
+    keptMax,
     counts: false,
     unread: new Set(),
     joined: new Set(),

@@ -128,7 +128,9 @@ export function unlessAny(bound: Bound, node: Node, at: number | undefined): Nod
     throw new Refusal('limit', bound.what, `the size of a set of rows cannot be bounded here`, hint, at)
   }
   const fails: Node = { NullTest: { arg: onlyIf(isMore(bound), failure(bound)), nulltesttype: 'IS_NOT_NULL' } }
-  return either(fails, { A_Const: { isnull: true } }, node)
+  const limited = either(fails, { A_Const: { isnull: true } }, node)
+  LIMITED.set(limited, limitOf(bound))
+  return limited
 }
 
 /** Returns a cast that always fails. Its error message contains the bound and the size. */
@@ -156,10 +158,16 @@ export interface PrintedLimit {
 
 const LIMITS = new WeakMap<Bound, PrintedLimit>()
 const MARKS = new WeakMap<Node, PrintedLimit>()
+const LIMITED = new WeakMap<Node, PrintedLimit>()
 
 /** Returns the limit whose `mark` is this node. */
 export function limitMarkedBy(node: Node | undefined): PrintedLimit | undefined {
   return node && MARKS.get(node)
+}
+
+/** Returns the limit on a value that unlessAny() built. */
+export function limitOnValue(value: Node): PrintedLimit | undefined {
+  return LIMITED.get(value)
 }
 
 function limitOf(bound: Bound): PrintedLimit {

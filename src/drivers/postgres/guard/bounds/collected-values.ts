@@ -11,7 +11,7 @@ import type { Field, SqlType, Typed } from '../walk/from-items.ts'
 import { call, selectFrom, subSelect, whole } from '../node-builders.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
 import { givesRows, steadily, unlessAny, type Bound } from './argument-bounds.ts'
-import { collects, isAggregate, isClosed } from './collected-rows.ts'
+import { collects, isAggregate, isClosed, isCollecting } from './collected-rows.ts'
 import { runsOf, withRuns } from './mark-runs.ts'
 import { remembered } from './printed-size.ts'
 import { returnsShort } from './spatial.ts'
@@ -26,6 +26,8 @@ const EXTENSION_MAX = 1_048_576
 export const COMPARED_MAX = 4_194_304
 /** The limit for st_simplify, whose time is quadratic: 30,000 points of a spiral took 0.7 s, and no cancel ends it. */
 const SIMPLIFIED_MAX = 524_288
+/** The limit for values of which steps of the plan keep several copies. */
+export const KEPT_MAX = 67_108_864
 /** The name of the bound in error messages (failure-hint.ts). */
 export const COLLECTED_VALUE = 'collected_value'
 
@@ -294,12 +296,24 @@ export function takenAsJson(walk: Walk, level: Level, value: Typed, at: number |
 }
 
 /**
- * Returns a value, with a check if it may be a text that is too long to be compared. The check stands where the text is
- * made, because any place that reads the text may sort it. Throws Refusal.
+ * Returns a value, with a check if it may be too long for steps that compare it or keep it several times. The check
+ * stands where the value is made, because any place that reads the value may sort it. Throws Refusal.
  */
-export function comparable<T extends Typed>(walk: Walk, level: Level, typed: T, at: number | undefined): T {
-  const { comparedMax } = walk
-  return comparedMax < Infinity && makesText(typed.node) ? noLonger(walk, level, typed, comparedMax, at) : typed
+export function checkedOnce<T extends Typed>(walk: Walk, level: Level, typed: T, at: number | undefined): T {
+  const { comparedMax, keptMax } = walk
+  const limits = [
+    comparedMax < Infinity && makesText(typed.node) ? comparedMax : Infinity,
+    keptMax < Infinity && collectsRows(typed.node) ? keptMax : Infinity,
+  ]
+  const limit = Math.min(...limits)
+  return limit < Infinity ? noLonger(walk, level, typed, limit, at) : typed
+}
+
+/** Returns whether the expression collects rows, and is no window function. */
+function collectsRows({ FuncCall: called, SubLink: link, JsonArrayAgg: array, JsonObjectAgg: object }: Node): boolean {
+  if (called) return !called.over && isCollecting(called)
+  const json = array ?? object
+  return json ? !json.constructor?.over : link?.subLinkType === 'ARRAY_SUBLINK'
 }
 
 /** Functions that return an array or a document. ICU compares its parts one by one. */
@@ -371,7 +385,16 @@ export function measure(
     op: 'SETOP_NONE',
   }
   const subselect = selectFrom([{ ResTarget: { val: isShorter(columnRef(alias, 'v')) } }], inner, alias, ['v'])
-  return subSelect(subselect)
+  const measuring = subSelect(subselect)
+  MEASURING.add(measuring)
+  return measuring
+}
+
+const MEASURING = new WeakSet<object>()
+
+/** Returns whether measure() built this sub-select around an expression. */
+export function isMeasuring(node: object): boolean {
+  return MEASURING.has(node)
 }
 
 const ALIASES = new WeakMap<Walk, string>()

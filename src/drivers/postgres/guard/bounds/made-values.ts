@@ -43,6 +43,8 @@ interface Counts {
   readonly others: number
   /** How many of `copies` are of collected values. */
   readonly collected: number
+  /** Copies of collected values that have a limit each, and that steps of the plan keep. */
+  readonly measured: number
   /** The bytes of all constants that are searched for in stored values. */
   readonly sought: number
   /** The bytes of all constants that are searched for in collected values. */
@@ -88,6 +90,8 @@ const MUCH_GROWTH = 16
 const SENT = 2
 /** The limit on the bytes of all copies of collected values. */
 const COLLECTED_MAX = 536_870_912
+/** Of COLLECTED_MAX, the part for copies of collected values that have a limit each. */
+const MEASURED_BYTES = 268_435_456
 /** The limits on searches: the bytes of the values times the bytes of the constants. */
 const SOUGHT_MAX = 536_870_912
 const SOUGHT_COLLECTED_MAX = 2_147_483_648
@@ -111,6 +115,7 @@ const NONE: Counts = {
   copies: 0,
   others: 0,
   collected: 0,
+  measured: 0,
   sought: 0,
   soughtCollected: 0,
   steps: 0,
@@ -193,7 +198,11 @@ export class MadeValues {
    * Adds copies of a value. If the value contains parts of another value, one copy of each part counts as one copy of
    * that value, because all its parts together are no longer than the value. Throws Refusal.
    */
-  addCopies({ columns, times, parts }: Value, copies: number, { own = 0, isCollected = false } = {}): void {
+  addCopies(
+    { columns, times, parts }: Value,
+    copies: number,
+    { own = 0, isCollected = false, isMeasured = false } = {},
+  ): void {
     if (times === 0) {
       this.add({ own })
       return
@@ -211,7 +220,8 @@ export class MadeValues {
       own,
       copies: sum,
       others: Math.max(sum - known, 0),
-      collected: isCollected ? sum : 0,
+      collected: isCollected && !isMeasured ? sum : 0,
+      measured: isCollected && isMeasured ? sum : 0,
       ofColumns: columns && { columns, copies: copies / times, sought: 0 },
     })
   }
@@ -318,8 +328,14 @@ export class MadeValues {
 
   /** The maximum number of bytes that the query may collect. */
   get collectedMax(): number {
-    const { collected, soughtCollected } = this.#made
-    return Math.floor(Math.min(COLLECTED_MAX / collected, SOUGHT_COLLECTED_MAX / soughtCollected))
+    const { collected, measured, soughtCollected } = this.#made
+    const most = measured > 0 ? COLLECTED_MAX - MEASURED_BYTES : COLLECTED_MAX
+    return Math.floor(Math.min(most / collected, SOUGHT_COLLECTED_MAX / soughtCollected))
+  }
+
+  /** The maximum number of bytes of each collected value that steps of the plan keep several times. */
+  get measuredMax(): number {
+    return Math.floor(MEASURED_BYTES / this.#made.measured)
   }
 
   /** Returns the limit on a collected value of one call, lowered so that all calls together take at most TAKEN_MAX. */
@@ -449,6 +465,7 @@ function eachOf(a: Counts, b: Counts, by: (x: number, y: number) => number): Cou
     copies: by(a.copies, b.copies),
     others: by(a.others, b.others),
     collected: by(a.collected, b.collected),
+    measured: by(a.measured, b.measured),
     sought: by(a.sought, b.sought),
     soughtCollected: by(a.soughtCollected, b.soughtCollected),
     steps: by(a.steps, b.steps),

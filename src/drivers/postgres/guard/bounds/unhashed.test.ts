@@ -303,7 +303,14 @@ test('the work for nested aggregates is proportional to their number', async () 
     const steps = { count: 0 }
     switchedOff(
       counted(readStatement(parsed.tree).select, steps),
-      { hasLongRows: false, comparesOpen: false, states: undefined, digitsMax: undefined, copies: undefined },
+      {
+        hasLongRows: false,
+        comparesOpen: false,
+        keepsOpen: false,
+        states: undefined,
+        digitsMax: undefined,
+        copies: undefined,
+      },
       false,
     )
     return steps.count

@@ -10,6 +10,7 @@ import {
   givesRows,
   isOnce,
   limitMarkedBy,
+  limitOnValue,
   literalText,
   patternsOf,
   REFUSED_COUNT,
@@ -26,7 +27,7 @@ import { TRUE } from '../node-builders.ts'
 import type { Exposed } from '../exposed.ts'
 import { Refusal } from '../refusal.ts'
 import { COLLECTED_MAX, isAggregate, isCollecting, NUMBER_BYTES } from './collected-rows.ts'
-import { COLLECTED_VALUE, COMPARED_MAX } from './collected-values.ts'
+import { COLLECTED_VALUE, COMPARED_MAX, isMeasuring, KEPT_MAX } from './collected-values.ts'
 import {
   bothOf,
   DIGITS_OF_A_STEP,
@@ -115,6 +116,8 @@ interface Size {
   readonly isMade?: boolean | undefined
   /** True for a collected value that several rows may contain. Otherwise, all rows together are not longer than one. */
   readonly isSpread?: boolean | undefined
+  /** True if each collected value in the value has a limit in the printed text. */
+  readonly isMeasured?: boolean | undefined
   /** Of `own`, the bytes that are no digits of long numbers, if the value may have such numbers. */
   readonly letters?: number | undefined
   /** The longest run of punctuation that parameters may add to the value. */
@@ -154,6 +157,8 @@ const STORED: Size = { ...NOTHING, times: 1 }
 export interface Grown {
   /** True if the query compares or sorts texts whose length only the database knows, because it collects them from rows. */
   readonly comparesOpen: boolean
+  /** True if steps of the plan keep many copies of collected values that have no limit each. */
+  readonly keepsOpen: boolean
   /** True if a FROM item or a sub-query has long rows or long values. */
   readonly hasLongRows: boolean
   /** `long` if an aggregate in `growing` has a long argument, otherwise `stored` if there is such an aggregate. */
@@ -197,6 +202,7 @@ type Columns = ReadonlyMap<string, Size>
 class Growth implements Grown {
   hasLongRows = false
   comparesOpen = false
+  keepsOpen = false
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
   readonly #exposed: Tables
@@ -225,6 +231,8 @@ class Growth implements Grown {
   /** The steps of all comparisons by a collation. */
   #collated = 0
   #copies: StoredCopies | undefined
+  /** True if a step keeps several copies of a collected value that has no limit of its own. */
+  #keepsOpen = false
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
   readonly #copied = new Map<string, Copy>()
@@ -263,18 +271,20 @@ class Growth implements Grown {
     let greatest: Made | undefined
     for (const row of this.#sorted) {
       const isOne = (size: Size): boolean => isCollected(size) && size.isSpread !== true
-      this.#makeRow(row.filter(isOne))
+      for (const size of row.filter(isOne)) this.#make(size, true)
       const made = this.#makeRow(row.filter((size) => !isOne(size)))
       greatest = greatest ? greaterOf(greatest, made) : made
     }
     this.#values.countSorted()
     if (greatest) this.#values.addAgain(greatest, SORTED)
+    this.keepsOpen = this.#keepsOpen && this.#values.collectedMax < KEPT_MAX
   }
 
   #makeRow(row: readonly Size[]): Made {
     return this.#values.during(() => {
       for (const size of row) {
         this.#make(isNumber(size) ? { ...NOTHING, own: digitsOf(size) / DIGITS_OF_A_BYTE } : size)
+        this.#keepsOpen ||= isCollected(size) && !size.isMeasured
       }
     }).made
   }
@@ -296,7 +306,10 @@ class Growth implements Grown {
     this.#joinConditions()
     for (const limit of this.#collecting) limit.lower(this.#values.collectedMax)
     for (const limit of this.#bounded) limit.lower(this.#values.shareOf(limit.most))
-    for (const limit of this.#taken) limit.lower(this.#values.takenShareOf(limit.most))
+    for (const limit of this.#taken) {
+      const most = isOnRows(limit) ? this.#values.measuredMax : Infinity
+      limit.lower(Math.min(this.#values.takenShareOf(limit.most), most))
+    }
   }
 
   /** Returns the copies of each column. ICU reads fewer bytes of a value than the other limit allows. */
@@ -537,7 +550,7 @@ class Growth implements Grown {
   #collected(size: Size, isSpread = false): Size {
     this.#aggregates += 1
     const parts = new Map([[partOf(COLLECTED, String(this.#aggregates)), 1]])
-    return { ...size, times: 1, isSpread, parts, columns: undefined }
+    return { ...size, times: 1, isSpread, isMeasured: undefined, parts, columns: undefined }
   }
 
   /** Visits a condition on rows. Notes the parts of AND that make values. Throws Refusal. */
@@ -654,10 +667,15 @@ class Growth implements Grown {
       if (side.isMade === true && side.kind === undefined && !side.isComputed) this.#search(side, times * ICU_COST)
   }
 
-  /** Counts a value that PostgreSQL makes. Throws Refusal. */
-  #make(size: Size): void {
+  /**
+   * Counts a value that PostgreSQL makes. `isOne` says that all rows together have one copy of what the value collects.
+   * Throws Refusal.
+   */
+  #make(size: Size, isOne = false): void {
     const copies = Math.min(this.#copiesIn(size), COPIES_COUNTED)
-    this.#values.addCopies(size, copies, { own: ownBytes(size), isCollected: isCollected(size) })
+    const isMeasured = !isOne && size.isMeasured === true
+    const value = isMeasured ? unparted(size) : size
+    this.#values.addCopies(value, copies, { own: ownBytes(size), isCollected: isCollected(size), isMeasured })
   }
 
   /**
@@ -792,7 +810,7 @@ class Growth implements Grown {
     if (!limit || COUNTED_ARGUMENT.has(limit.what) || limit.what === 'marks') return
     if (limit.what === COLLECTED_VALUE) {
       this.#taken.add(limit)
-      this.#values.add({ taken: limit.most })
+      if (limit.most !== KEPT_MAX) this.#values.add({ taken: limit.most })
     } else if (limit.most === COLLECTED_MAX) this.#collecting.add(limit)
     else if (limit.what !== 'LIKE' || limit.most !== FREE_PATTERN) {
       this.#bounded.add(limit)
@@ -807,7 +825,10 @@ class Growth implements Grown {
     if (node.FuncCall) return this.#call(node.FuncCall)
     if (node.A_Expr) return this.#operator(node.A_Expr)
     if (node.TypeCast) return this.#cast(node.TypeCast)
-    if (node.CaseExpr) return this.#case(node.CaseExpr)
+    if (node.CaseExpr) {
+      const size = this.#case(node.CaseExpr)
+      return isOnRows(limitOnValue(node)) ? { ...size, isMeasured: true } : size
+    }
     if (node.CoalesceExpr) return greatest(this.#each(node.CoalesceExpr.args))
     if (node.MinMaxExpr) {
       const sizes = this.#each(node.MinMaxExpr.args)
@@ -1298,7 +1319,7 @@ function mayBeMerged({ limitOffset, limitCount }: SelectStmt): boolean {
 }
 
 const hasAggregate = remembered((part) => {
-  if ('SubLink' in part) return false
+  if ('SubLink' in part) return isMeasuring(part) ? undefined : false
   return isCall(part) && isAggregate(part.FuncCall) ? true : undefined
 })
 
@@ -1774,6 +1795,11 @@ function isCollected({ isMany, parts }: Size): boolean {
   return isMany || [...(parts?.keys() ?? [])].some((part) => part.startsWith(partOf(COLLECTED, '')))
 }
 
+/** Returns whether a limit stands where a query collects a value (checkedOnce()). */
+function isOnRows(limit: PrintedLimit | undefined): boolean {
+  return limit?.what === COLLECTED_VALUE && (limit.most === KEPT_MAX || limit.most === SORTED_MAX)
+}
+
 /** The parts that aggregates collect. */
 const COLLECTED = 'collected'
 
@@ -1782,7 +1808,7 @@ const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg']
 
 /** Returns the size of a recursive query's column after all iterations. */
 function afterTurns(size: Size): Size {
-  return size.before.size === 0 ? size : { ...stored(size), before: NONE, isGrown: true }
+  return size.before.size === 0 ? size : { ...stored(size), before: NONE, isGrown: true, isMeasured: undefined }
 }
 
 function stored(size: Size): Size {
@@ -1850,7 +1876,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
   let [isMade, isAssumed, isSpread] = [false, false, false]
   let [digits, given, letters, hasNumbers] = [0, 0, 0, false]
-  let [isJoined, isGrown] = [false, false]
+  let [isJoined, isGrown, isMeasured, isOpen] = [false, false, false, false]
   let parts: Map<string, number> | undefined
   let made: Made | undefined
   const columns = copiedBy(sizes, by)
@@ -1864,6 +1890,8 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     isMade ||= size.isMade === true
     isAssumed ||= size.isAssumed === true
     isSpread ||= size.isSpread === true
+    isMeasured ||= size.isMeasured === true
+    isOpen ||= size.isMeasured !== true && isCollected(size)
     isShorter ||= size.digits !== undefined
     digits = by(digits, digitsOf(size))
     if (size.parts) {
@@ -1900,6 +1928,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isGrown && { isGrown }),
     ...(isAssumed && { isAssumed }),
     ...(isSpread && { isSpread }),
+    ...(isMeasured && !isOpen && { isMeasured }),
     ...(isShorter && { digits }),
   }
 }

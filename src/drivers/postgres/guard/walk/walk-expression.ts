@@ -16,8 +16,8 @@ import { mayGrow } from '../bounds/unhashed.ts'
 import { readByCast, readByFunction } from '../bounds/long-numbers.ts'
 import { collects, collectsForExtension, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
 import {
+  checkedOnce,
   collectedIn,
-  comparable,
   madeByOperator,
   takenBy,
   takenByCast,
@@ -67,7 +67,7 @@ import { select, textOf } from './walk-select.ts'
 export function expression(walk: Walk, level: Level, node: Node): Typed {
   const before = walk.printed
   const at = locationOf(node)
-  const typed = withoutLongRuns(walk, comparable(walk, level, confined(walk, level, node), at), at)
+  const typed = withoutLongRuns(walk, checkedOnce(walk, level, confined(walk, level, node), at), at)
   countPrinted(walk, before, typed.node, at)
   notePlace(walk.places, typed.node, node)
   return isRowUnknown(typed) ? { ...typed, type: { ...typed.type, known: 'never' } } : typed
