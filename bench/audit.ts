@@ -17,6 +17,7 @@ import { verifyAudit } from '../src/audit/chain/verify-chains.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../src/ids.ts'
 import type { DialectName } from '../src/store/migration.ts'
 import { openStore } from '../src/store/open.ts'
+import { usageOf } from '../test/support/audited.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { storeSource } from '../test/support/stores.ts'
 import { load, median, type Sample } from './load.ts'
@@ -93,7 +94,7 @@ async function largeOne(dialect: DialectName): Promise<void> {
   await say('the newest 50', () => page({}))
   await say('50 of one key', () => page({ keyId: calls[0]?.caller.keyId }))
   await say('none of an unknown key', () => page({ keyId: newId<ApiKeyId>() }))
-  await say('usage of 30 days', () => audit.usage(teamId, '2000-01-01'))
+  await say('usage of 30 days', () => usageOf(audit, teamId))
   await say('exported as CSV', async () => {
     for await (const items of audit.all(teamId, {})) for (const item of items) Array.from(piecesOf('csv', item))
   })

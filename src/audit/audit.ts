@@ -65,8 +65,8 @@ export interface Audit extends AsyncDisposable {
   place(teamId: TeamId, id: AuditId): Promise<Key>
   /** Returns all rows within the scope, newest first, in batches. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
-  /** Returns how many queries a team made on each day since `from` (YYYY-MM-DD, UTC), oldest first. */
-  usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
+  /** Yields how many queries a team made on each day since `from` (YYYY-MM-DD, UTC), newest first. */
+  usage(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageLine[]>
   /** Yields how many queries a team made in each hour since the day `from`. */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
   /** Removes expired rows, old usage counters, and the usage counters of deleted teams. */
@@ -208,9 +208,9 @@ class ChainedAudit implements Audit {
     yield* readAll(this.#deps.store, teamId, scope, signal)
   }
 
-  async usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
+  async *usage(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageLine[]> {
     await this.#upToDate()
-    return await readUsage(this.#deps.store, teamId, from)
+    yield* readUsage(this.#deps.store, teamId, from, signal)
   }
 
   async *slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]> {

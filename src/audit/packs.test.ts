@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { AUDIT_KEY, findingOf, findingsOf, reportsOf, rowsOf } from '../../test/support/audited.ts'
+import { AUDIT_KEY, findingOf, findingsOf, reportsOf, rowsOf, usageOf } from '../../test/support/audited.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
@@ -487,7 +487,7 @@ for (const dialect of DIALECTS) {
       }
       assert.equal((await rowsOf(store, teamId)).length, 150)
       assert.deepEqual(await findingsOf(store), [])
-      const usage = await audit.usage(teamId, '2000-01-01')
+      const usage = await usageOf(audit, teamId)
       assert.equal(usage.reduce((sum, line) => sum + line.queries, 0), 150) // prettier-ignore
     })
   })

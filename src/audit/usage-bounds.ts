@@ -1,16 +1,21 @@
-// Bounds the lines of usage that a team adds: the names of its clients in a day, and its lines in an hour. The writer
-// keeps both in memory, because reading all lines of the day at each write would block the event loop on SQLite.
-import type { Transaction } from 'kysely'
+// Bounds the lines of usage that a team adds: the names of its clients in a day, and its lines in an hour and in a day.
+// The writer keeps them in memory, because reading all lines of the day at each write would block the event loop on
+// SQLite.
+import type { SelectQueryBuilder, Transaction } from 'kysely'
 import { BoundedMap } from '../bounded-map.ts'
-import type { Tables, UsageSlotTable } from '../store/tables.ts'
+import type { TeamId } from '../ids.ts'
+import type { Tables, UsageDayTable, UsageSlotTable } from '../store/tables.ts'
 
 /** Clients choose their names freely. Beyond this many names a day and team, clients are counted under ''. */
 const CLIENTS_MAX = 50
 /**
  * When a team has this many lines in an hour, new callers are counted together, by datasource. Otherwise a caller with
- * many keys and client names could store a line with each query.
+ * many keys and client names could store a line with each query. At twice as many, all datasources are counted
+ * together, because a caller can also create and delete datasources.
  */
 export const LINES_MAX = 1_000
+/** The same for a day. */
+export const DAY_LINES_MAX = 2_000
 /** After a start, the names are read from this many lines. So a restart may add a few names to a day. */
 const NAMES_READ_MAX = 1_000
 /** With PostgreSQL, other processes add lines too, so the bounds are read again after this time. */
@@ -18,6 +23,18 @@ const FRESH_MS = 60_000
 const TEAMS_MAX = 1_000
 
 type Place = Pick<UsageSlotTable, 'team_id' | 'slot' | 'client'>
+
+type Counted = Pick<UsageDayTable, 'datasource_id' | 'account_id' | 'key_id'> & { readonly client?: string }
+
+/** The places where queries may be counted, and how many lines there may be before a line is added there. */
+export function placesFor<T extends Counted>(place: T, linesMax: number): readonly (readonly [T, number])[] {
+  const together: T = { ...place, account_id: '', key_id: '', ...(place.client !== undefined && { client: '' }) }
+  return [
+    [place, linesMax],
+    [together, 2 * linesMax],
+    [{ ...together, datasource_id: '' }, Infinity],
+  ]
+}
 
 interface Known<T> {
   readonly readAt: number
@@ -62,22 +79,46 @@ export class UsageBounds {
     return client
   }
 
-  /** Counts the line if the team may have another one in this hour. */
-  async hasRoom(tx: Transaction<Tables>, { team_id, slot }: Place): Promise<boolean> {
-    const known = await this.#known(this.#lines, `${team_id} ${slot}`, async () => {
-      const lines = tx
-        .selectFrom('usage_slots')
-        .select('slot')
-        .where('team_id', '=', team_id)
-        .where('slot', '=', slot)
-        .limit(LINES_MAX)
+  /** Counts the line if the team has fewer than `max` lines in this hour. */
+  async hasRoom(tx: Transaction<Tables>, { team_id, slot }: Place, max: number): Promise<boolean> {
+    const lines = tx
+      .selectFrom('usage_slots')
+      .select('team_id')
+      .where('team_id', '=', team_id)
+      .where('slot', '=', slot)
+      .limit(2 * LINES_MAX)
+    return await this.#hasRoom(tx, `${team_id} ${slot}`, lines, max)
+  }
+
+  /** Counts the line if the team has fewer than `max` lines on this day. */
+  async hasRoomInDay(
+    tx: Transaction<Tables>,
+    { team_id, date }: Pick<UsageDayTable, 'team_id' | 'date'>,
+    max: number,
+  ): Promise<boolean> {
+    const lines = tx
+      .selectFrom('usage_days')
+      .select('team_id')
+      .where('team_id', '=', team_id)
+      .where('date', '=', date)
+      .limit(2 * DAY_LINES_MAX)
+    return await this.#hasRoom(tx, `${team_id} ${date}`, lines, max)
+  }
+
+  async #hasRoom(
+    tx: Transaction<Tables>,
+    key: string,
+    lines: SelectQueryBuilder<Tables, keyof Tables, { team_id: TeamId }>,
+    max: number,
+  ): Promise<boolean> {
+    const known = await this.#known(this.#lines, key, async () => {
       const { count } = await tx
         .selectFrom(lines.as('lines'))
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()
       return Number(count)
     })
-    if (known.value >= LINES_MAX) return false
+    if (known.value >= max) return false
     known.value++
     return true
   }

@@ -1,20 +1,22 @@
 // Counts queries by day, caller and datasource. The transaction that writes the audit rows updates the counts.
 import { setImmediate } from 'node:timers/promises'
-import { sql, type Transaction } from 'kysely'
+import { sql, type Selectable, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
 import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
-import type { UsageBounds } from './usage-bounds.ts'
+import { DAY_LINES_MAX, placesFor, type UsageBounds } from './usage-bounds.ts'
 import { addSlots, pruneSlots, Slots } from './usage-by-hour.ts'
 
 const QUERY = 'runQuery'
 /** Longer than the longest period of the usage page. */
 const KEPT_DAYS = 400
 const DAY_MS = 86_400_000
+const READ_AT_ONCE = 1_000
 
 type Line = Omit<UsageDayTable, 'chain'>
+type Place = Pick<Line, 'team_id' | 'date' | 'datasource_id' | 'account_id' | 'key_id'>
 
 /** Counts that are not in the store yet. */
 export class Counts {
@@ -49,20 +51,41 @@ export async function addCounts(
 ): Promise<void> {
   await addSlots(tx, chain, counts.slots, bounds)
   for (const line of counts.lines) {
-    const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } = line
-    await sql`
-      insert into usage_days
-        (team_id, date, datasource_id, account_id, key_id, chain, queries, denied, failed, row_count)
-      values
-        (${team_id}, ${date}, ${datasource_id}, ${account_id}, ${key_id}, ${chain}, ${queries}, ${denied}, ${failed},
-        ${row_count})
-      on conflict (team_id, date, datasource_id, account_id, key_id, chain) do update set
-        queries = usage_days.queries + excluded.queries,
-        denied = usage_days.denied + excluded.denied,
-        failed = usage_days.failed + excluded.failed,
-        row_count = usage_days.row_count + excluded.row_count
-    `.execute(tx)
+    const place = { ...placeOf(line), chain }
+    for (const [at, max] of placesFor(place, DAY_LINES_MAX)) {
+      if (await isAdded(tx, at, line)) break
+      if (!(await bounds.hasRoomInDay(tx, line, max))) continue
+      const { queries, denied, failed, row_count } = line
+      await tx
+        .insertInto('usage_days')
+        .values({ ...at, queries, denied, failed, row_count })
+        .execute()
+      break
+    }
   }
+}
+
+/** Returns false if there is no such line. Only this process writes the lines of its chain. */
+async function isAdded(
+  tx: Transaction<Tables>,
+  place: Place & { readonly chain: string },
+  line: Line,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('usage_days')
+    .set((eb) => ({
+      queries: eb('queries', '+', line.queries),
+      denied: eb('denied', '+', line.denied),
+      failed: eb('failed', '+', line.failed),
+      row_count: eb('row_count', '+', line.row_count),
+    }))
+    .where(({ and }) => and(place))
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}
+
+function placeOf({ team_id, date, datasource_id, account_id, key_id }: Place): Place {
+  return { team_id, date, datasource_id, account_id, key_id }
 }
 
 function isOf(line: Line, row: Content): boolean {
@@ -106,49 +129,50 @@ export interface UsageLine extends Counted {
   readonly keyId: ApiKeyId | GrantId | ''
 }
 
-/** Each statement reads one day. */
-export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
-  const lines: UsageLine[] = []
-  const ofTeam = () => store.db.selectFrom('usage_days').where('team_id', '=', teamId)
-  let next = await ofTeam().select('date').where('date', '>=', from).orderBy('date').limit(1).executeTakeFirst()
-  while (next !== undefined) {
-    const { date } = next
-    lines.push(...(await linesOf(store, teamId, date)))
+/** Yields lines in portions, the newest day first. If `signal` aborts, throws its reason. */
+export async function* readUsage(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  from: string,
+  signal: AbortSignal,
+): AsyncIterable<readonly UsageLine[]> {
+  for (let last: Selectable<UsageDayTable> | undefined; ;) {
+    signal.throwIfAborted()
+    let next = store.db.selectFrom('usage_days').selectAll().where('team_id', '=', teamId).where('date', '>=', from)
+    if (last !== undefined) next = next.where(isBefore(last))
+    const rows: readonly Selectable<UsageDayTable>[] = await next
+      .orderBy('date', 'desc')
+      .orderBy('datasource_id', 'desc')
+      .orderBy('account_id', 'desc')
+      .orderBy('key_id', 'desc')
+      .orderBy('chain', 'desc')
+      .limit(READ_AT_ONCE)
+      .execute()
+    yield rows.map(shown)
+    last = rows.at(-1)
+    if (rows.length < READ_AT_ONCE) return
     // SQLite answers synchronously, so let other requests run.
     await setImmediate()
-    next = await ofTeam().select('date').where('date', '>', date).orderBy('date').limit(1).executeTakeFirst()
   }
-  return lines
 }
 
-async function linesOf(store: Pick<Store, 'db'>, teamId: TeamId, date: string): Promise<readonly UsageLine[]> {
-  const lines = await store.db
-    .selectFrom('usage_days')
-    .select(({ fn }) => [
-      'date',
-      'datasource_id as datasourceId',
-      'account_id as accountId',
-      'key_id as keyId',
-      fn.sum<number>('queries').as('queries'),
-      fn.sum<number>('denied').as('denied'),
-      fn.sum<number>('failed').as('failed'),
-      fn.sum<number>('row_count').as('rows'),
-    ])
-    .where('team_id', '=', teamId)
-    .where('date', '=', date)
-    .groupBy(['date', 'datasource_id', 'account_id', 'key_id'])
-    .orderBy('datasource_id')
-    .orderBy('account_id')
-    .orderBy('key_id')
-    .execute()
-  // PostgreSQL returns the sum of bigints as numeric, which arrives as a string.
-  return lines.map((line) => ({
-    ...line,
-    queries: Number(line.queries),
-    denied: Number(line.denied),
-    failed: Number(line.failed),
-    rows: Number(line.rows),
-  }))
+/** A condition on the primary key. With an offset, the store would read all earlier lines again. */
+function isBefore({ date, datasource_id, account_id, key_id, chain }: Selectable<UsageDayTable>) {
+  return sql<boolean>`(date, datasource_id, account_id, key_id, chain) < (${date}, ${datasource_id}, ${account_id}, ${key_id}, ${chain})`
+}
+
+/** PostgreSQL returns bigints as strings. */
+function shown(row: Selectable<UsageDayTable>): UsageLine {
+  return {
+    date: row.date,
+    datasourceId: row.datasource_id,
+    accountId: row.account_id,
+    keyId: row.key_id,
+    queries: Number(row.queries),
+    denied: Number(row.denied),
+    failed: Number(row.failed),
+    rows: Number(row.row_count),
+  }
 }
 
 export async function forgetUsage(store: Pick<Store, 'commit' | 'dialect'>, teamId: TeamId): Promise<void> {

@@ -9,7 +9,7 @@ import type { Tables, UsageSlotTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
-import type { UsageBounds } from './usage-bounds.ts'
+import { LINES_MAX, placesFor, type UsageBounds } from './usage-bounds.ts'
 
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
@@ -97,10 +97,11 @@ export async function addSlots(
   for (const line of slots.lines) {
     const client = await bounds.countedClient(tx, line)
     let place = { ...placeOf(line), client, chain }
-    let known = await lineAt(tx, place)
-    if (known === undefined && !(await bounds.hasRoom(tx, line))) {
-      place = { ...place, account_id: '', key_id: '', client: '' }
+    let known: Selectable<UsageSlotTable> | undefined
+    for (const [at, max] of placesFor(place, LINES_MAX)) {
+      place = at
       known = await lineAt(tx, place)
+      if (known !== undefined || (await bounds.hasRoom(tx, line, max))) break
     }
     const times = new Map(line.times)
     for (const [bucket, count] of known === undefined ? [] : WrittenTimes.parse(JSON.parse(known.times))) {

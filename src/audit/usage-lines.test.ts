@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SelectQueryNode, type KyselyPlugin } from 'kysely'
+import { gathered, usageOf } from '../../test/support/audited.ts'
 import { largestTurn } from '../../test/support/largest-turn.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit } from './audit.ts'
-import { LINES_MAX } from './usage-bounds.ts'
+import { DAY_LINES_MAX, LINES_MAX } from './usage-bounds.ts'
 
 const key = new Uint8Array(32).fill(7)
 const DAY_MS = 86_400_000
@@ -97,6 +98,53 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([shared?.datasource_id, shared?.queries], [datasourceId, 5])
     })
 
+    test('a team has a bounded number of lines on a day, also with many datasources, and no query is left out', async () => {
+      const teamId = newId<TeamId>()
+      const at = Date.parse('2026-03-01T12:00:00.000Z')
+      await using audit = openAudit({ store, key, now: () => at })
+      const datasources = Array.from({ length: 5 }, () => newId<DatasourceId>())
+      const ask = async () => {
+        for (const datasourceId of datasources) {
+          const caller = { kind: 'key', accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() } as const
+          audit.record({ action: 'runQuery', caller }, { teamId, datasourceId, outcome: 'FAILED' })
+        }
+        await audit.flush()
+      }
+      const added = async () =>
+        (await usageOf(audit, teamId)).filter(({ datasourceId }) => datasources.some((id) => id === datasourceId))
+      await addLines(store, teamId, at, DAY_LINES_MAX - 2)
+      await ask()
+      await ask()
+      const named = (await added()).filter(({ accountId }) => accountId !== '')
+      assert.deepEqual(named.map(({ queries }) => queries), [1, 1]) // prettier-ignore
+      const { length } = await usageOf(audit, teamId)
+      assert.equal(length, DAY_LINES_MAX + datasources.length)
+      await ask()
+      assert.equal((await added()).reduce((sum, line) => sum + line.queries, 0), 15) // prettier-ignore
+      assert.equal((await usageOf(audit, teamId)).length, length)
+    })
+
+    test('beyond twice the lines of a day or hour, all datasources are counted together', async () => {
+      const teamId = newId<TeamId>()
+      const at = Date.parse('2026-03-01T12:00:00.000Z')
+      await using audit = openAudit({ store, key, now: () => at })
+      await addLines(store, teamId, at, 2 * DAY_LINES_MAX)
+      for (let n = 0; n < 3; n++) {
+        const caller = { kind: 'key', accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() } as const
+        audit.record({ action: 'runQuery', caller }, { teamId, datasourceId: newId<DatasourceId>(), outcome: 'FAILED' })
+        await audit.flush()
+      }
+      const days = await usageOf(audit, teamId)
+      assert.equal(days.length, 2 * DAY_LINES_MAX + 1)
+      assert.deepEqual(days.filter((line) => line.datasourceId === '').map(({ accountId, queries }) => [accountId, queries]), [['', 3]]) // prettier-ignore
+      const slots = (await gathered(audit.slots(teamId, '2026-03-01', new AbortController().signal))).flat()
+      assert.equal(slots.length, 2 * DAY_LINES_MAX + 1)
+      assert.deepEqual(
+        slots.filter((line) => line.datasource_id === '').map(({ queries }) => queries),
+        [3],
+      )
+    })
+
     test('a write of the audit reads only the lines that it changes', async () => {
       const teamIds = [newId<TeamId>(), newId<TeamId>()]
       const at = Date.parse('2026-03-01T12:00:00.000Z')
@@ -141,9 +189,12 @@ for (const dialect of DIALECTS) {
       }
       assert.deepEqual(portions, [2_000, 2_000, 207])
       assert.deepEqual(places, [...new Set(places)].sort())
-      const days = await audit.usage(teamId, '2026-03-02')
+      const days = await usageOf(audit, teamId, '2026-03-02')
       assert.deepEqual(new Set(days.map((line) => line.date)), new Set(['2026-03-02']))
-      assert.equal((await audit.usage(teamId, '2026-03-01')).length, LINES + 7)
+      const all = await gathered(audit.usage(teamId, '2026-03-01', new AbortController().signal))
+      assert.deepEqual(all.map(({ length }) => length), [1_000, 1_000, 1_000, 1_000, 207]) // prettier-ignore
+      const dayPlaces = all.flat().map((line) => `${line.date} ${line.datasourceId}`)
+      assert.deepEqual(dayPlaces, [...new Set(dayPlaces)].sort().reverse())
     })
   })
 }

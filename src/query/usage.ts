@@ -1,7 +1,7 @@
 // A team's usage and remaining budget. Covers only datasources that the caller can reach, and for a MEMBER, only the
 // MEMBER's own keys.
 import type { Audit } from '../audit/audit.ts'
-import type { Counted, UsageLine } from '../audit/usage-by-day.ts'
+import type { Counted } from '../audit/usage-by-day.ts'
 import { SLOT_DAYS } from '../audit/usage-by-hour.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
@@ -49,25 +49,64 @@ export async function usageOf(
   const left = await deps.budget.left(teamId, queryBudget)
   const dates = datesOf(Date.now(), options.days ?? DAYS)
   const reached = role === 'OWNER' ? null : new Set((await reachable(deps, call, membership)).map((row) => row.id))
-  const all = await deps.audit.usage(teamId, dates[0] ?? '')
-  const lines = all.filter((line) => reached === null || (line.datasourceId !== '' && reached.has(line.datasourceId)))
-  const own = roleAtLeast(role, 'ADMIN') ? lines : lines.filter((line) => line.accountId === accountId)
-
+  const seesAll = roleAtLeast(role, 'ADMIN')
+  const [byDate, byKey, byDatasource] = [new Sums(NO_ONE), new Sums<Key>(OTHERS), new Sums({ datasourceId: '' })]
+  for await (const lines of deps.audit.usage(teamId, dates[0] ?? '', call.signal)) {
+    for (const line of lines) {
+      const { date, datasourceId, keyId } = line
+      if (reached !== null && (datasourceId === '' || !reached.has(datasourceId))) continue
+      byDate.add(date, NO_ONE, line)
+      byDatasource.add(datasourceId, { datasourceId }, line)
+      if (!seesAll && line.accountId !== accountId) continue
+      const key = { accountId: line.accountId, keyId: keyId === '' ? null : keyId }
+      byKey.add(`${key.accountId} ${keyId}`.trim(), key, line)
+    }
+  }
   const detail = await detailOf(deps, call, membership, { ...options, from: dates[0] ?? '', reached })
-  const byDate = summed(lines, (line) => line.date)
   return {
     budget: left,
-    days: dates.map((date) => ({ date, ...counts(byDate.get(date)) })),
-    keys: [...summed(own, (line) => `${line.accountId} ${line.keyId}`).values()].map((line) => ({
-      accountId: line.accountId,
-      keyId: line.keyId === '' ? null : line.keyId,
-      ...counts(line),
-    })),
-    datasources: [...summed(lines, (line) => line.datasourceId).values()].map((line) => ({
-      datasourceId: line.datasourceId,
-      ...counts(line),
-    })),
+    days: dates.map((date) => ({ date, ...(byDate.get(date) ?? { ...NO_COUNTS }) })),
+    keys: byKey.values,
+    datasources: byDatasource.values,
     ...detail,
+  }
+}
+
+type Key = Omit<Usage['keys'][number], keyof Counted>
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+const NO_ONE = {}
+const OTHERS: Key = { accountId: '', keyId: null }
+const NO_COUNTS: Counted = { queries: 0, denied: 0, failed: 0, rows: 0 }
+/** Limited because an account can create new keys and datasources each day. */
+const GROUPS_MAX = 2_000
+
+/** Sums counts by day, key or datasource. Beyond GROUPS_MAX, further ones are summed as `others`. */
+class Sums<T extends object> {
+  readonly #others: T
+  readonly #sums = new Map<string, T & Mutable<Counted>>()
+
+  constructor(others: T) {
+    this.#others = others
+  }
+
+  add(id: string, of: T, { queries, denied, failed, rows }: Counted): void {
+    const isOther = !this.#sums.has(id) && this.#sums.size >= GROUPS_MAX
+    const key = isOther ? '' : id
+    let sum = this.#sums.get(key)
+    if (sum === undefined) this.#sums.set(key, (sum = { ...(isOther ? this.#others : of), ...NO_COUNTS }))
+    sum.queries += queries
+    sum.denied += denied
+    sum.failed += failed
+    sum.rows += rows
+  }
+
+  get(id: string): (T & Counted) | undefined {
+    return this.#sums.get(id)
+  }
+
+  get values(): readonly (T & Counted)[] {
+    return [...this.#sums.values()]
   }
 }
 
@@ -104,30 +143,4 @@ function datesOf(now: number, days: number): readonly string[] {
   return Array.from({ length: days }, (_, index) =>
     new Date(now - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   )
-}
-
-function summed(lines: readonly UsageLine[], keyOf: (line: UsageLine) => string): ReadonlyMap<string, UsageLine> {
-  const sums = new Map<string, UsageLine>()
-  for (const line of lines) {
-    const key = keyOf(line)
-    const sum = sums.get(key)
-    if (sum === undefined) {
-      sums.set(key, line)
-      continue
-    }
-    const { queries, denied, failed, rows } = line
-    sums.set(key, {
-      ...sum,
-      queries: sum.queries + queries,
-      denied: sum.denied + denied,
-      failed: sum.failed + failed,
-      rows: sum.rows + rows,
-    })
-  }
-  return sums
-}
-
-function counts(line: Counted | undefined): Counted {
-  const { queries, denied, failed, rows } = line ?? { queries: 0, denied: 0, failed: 0, rows: 0 }
-  return { queries, denied, failed, rows }
 }

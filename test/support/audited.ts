@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import type { Audit } from '../../src/audit/audit.ts'
+import type { UsageLine } from '../../src/audit/usage-by-day.ts'
 import { sealWith } from '../../src/audit/chain/seal.ts'
 import { verifyAudit, type ChainReport } from '../../src/audit/chain/verify-chains.ts'
 import { newest } from '../../src/audit/reading/newest-rows.ts'
@@ -29,6 +31,11 @@ export async function findingOf(store: Pick<Store, 'db'>) {
   const [first, ...more] = await findingsOf(store)
   assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))
   return first
+}
+
+/** The newest day comes first. */
+export async function usageOf(audit: Audit, teamId: TeamId, from = '2000-01-01'): Promise<readonly UsageLine[]> {
+  return (await gathered(audit.usage(teamId, from, new AbortController().signal))).flat()
 }
 
 export async function gathered<T>(from: AsyncIterable<T>): Promise<readonly T[]> {

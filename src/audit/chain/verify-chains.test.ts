@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
-import { AUDIT_KEY, findingOf, findingsOf, reportsOf } from '../../../test/support/audited.ts'
+import { AUDIT_KEY, findingOf, findingsOf, reportsOf, usageOf } from '../../../test/support/audited.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../../test/support/stores.ts'
 import { AppError } from '../../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
@@ -446,12 +446,12 @@ for (const dialect of DIALECTS) {
         const teamId = newId<TeamId>()
         await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 10 })
         await write(audit, teamId, 2)
-        assert.equal((await audit.usage(teamId, '2000-01-01')).length, 1)
+        assert.equal((await usageOf(audit, teamId)).length, 1)
         await store.write((tx) => audit.teamEnded(tx, teamId, 40))
         const left = async () => (await store.db.selectFrom('audit').select('id').execute()).length
         at = start + 39 * day
         await audit.prune()
-        assert.deepEqual(await audit.usage(teamId, '2000-01-01'), [])
+        assert.deepEqual(await usageOf(audit, teamId), [])
         assert.equal(await left(), 2)
         at = start + 41 * day
         await audit.prune()
@@ -586,7 +586,7 @@ for (const dialect of DIALECTS) {
           2,
         )
         assert.equal(
-          (await audit.usage(teamId, '2000-01-01')).reduce((sum, line) => sum + line.queries, 0),
+          (await usageOf(audit, teamId)).reduce((sum, line) => sum + line.queries, 0),
           8,
         )
       })
