@@ -1,5 +1,6 @@
 // The JSON of a datasource in REST. No field is secret. A field without a value is null.
 import type { Catalogs } from '../exposure/catalog-cache.ts'
+import type { CatalogCounts } from '../exposure/catalog-counts.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { DatasourceTable } from '../store/tables.ts'
 import { configOf, type DatasourceRow } from './datasource-rows.ts'
@@ -45,19 +46,27 @@ export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as c
 type ConnectionMode = (typeof CONNECTION_MODES)[number]
 type SslMode = (typeof SSL_MODES)[number]
 
-export async function managedItemOf(deps: { readonly catalogs: Catalogs }, row: DatasourceRow): Promise<ManagedItem> {
-  const [item, summary] = await Promise.all([itemOf(deps, row), deps.catalogs.summary(row)])
+export async function readManagedItem(
+  deps: { readonly catalogs: Pick<Catalogs, 'counts'> },
+  row: DatasourceRow,
+): Promise<ManagedItem> {
+  const [counts = null] = await deps.catalogs.counts([row])
+  return managedItemOf(row, counts)
+}
+
+/** `counts` is null before the first introspection. */
+export function managedItemOf(row: DatasourceRow, counts: CatalogCounts | null): ManagedItem {
   return {
-    ...item,
+    ...itemOf(row, counts),
     lastGrade: row.last_grade,
-    schemaCapturedAt: summary?.capturedAt ?? null,
-    tableCount: summary?.tableCount ?? null,
-    driftCount: summary?.driftCount ?? null,
+    schemaCapturedAt: counts?.capturedAt ?? null,
+    tableCount: counts?.tableCount ?? null,
+    driftCount: counts?.driftCount ?? null,
     exposureVersion: row.exposure_version,
   }
 }
 
-export async function itemOf(deps: { readonly catalogs: Catalogs }, row: DatasourceRow): Promise<DatasourceItem> {
+export function itemOf(row: DatasourceRow, counts: CatalogCounts | null): DatasourceItem {
   return {
     id: row.id,
     teamId: row.team_id,
@@ -66,7 +75,7 @@ export async function itemOf(deps: { readonly catalogs: Catalogs }, row: Datasou
     status: row.status,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    exposedTableCount: await deps.catalogs.exposedTableCount(row),
+    exposedTableCount: counts?.exposedTableCount ?? 0,
     connectionMode: CONNECTION_MODES.find((mode) => mode === row.connection_mode) ?? 'DIRECT',
     host: row.host,
     port: row.port,

@@ -5,6 +5,7 @@ import type { Target } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { ConnectionSettings, Driver } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { newId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
@@ -28,7 +29,7 @@ import {
   touchesConnection,
   type ConnectionInput,
 } from './change-connection.ts'
-import { itemOf, managedItemOf, type DatasourceItem, type ManagedItem } from './datasource-item.ts'
+import { itemOf, managedItemOf, readManagedItem, type DatasourceItem, type ManagedItem } from './datasource-item.ts'
 import type { Leases } from './connection-pool.ts'
 import { isWithin, reaches, type Drivers, type Reached } from './require-reach.ts'
 import { changedMeanwhile } from './changed-or-overloaded.ts'
@@ -72,7 +73,14 @@ export async function listDatasources(
   const rows = await reachable(deps, call, membership)
   deps.audit.record(call, { teamId: membership.teamId, outcome: 'ANSWERED' })
   const isManager = call.caller.kind === 'session' && roleAtLeast(membership.role, 'ADMIN')
-  return await Promise.all(rows.map((row) => (isManager ? managedItemOf(deps, row) : itemOf(deps, row))))
+  const counts = await deps.catalogs.counts(rows)
+  const items: (DatasourceItem | ManagedItem)[] = []
+  const pause = inSlices()
+  for (const [n, row] of rows.entries()) {
+    await pause()
+    items.push((isManager ? managedItemOf : itemOf)(row, counts[n] ?? null))
+  }
+  return items
 }
 
 export async function reachable(
@@ -96,7 +104,7 @@ export async function reachable(
 }
 
 export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<ManagedItem> {
-  return managedItemOf(deps, at.row)
+  return readManagedItem(deps, at.row)
 }
 
 /**
@@ -146,7 +154,7 @@ export async function createDatasource(
     const changes = { ...datasourceChanges(null, row), ...secretChanges({}, settings.secrets) }
     await deps.audit.change(tx, call, { teamId, datasourceId: row.id }, { target: targetOf(row), changes })
   })
-  return await managedItemOf(deps, row)
+  return await readManagedItem(deps, row)
 }
 
 async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
@@ -207,7 +215,7 @@ export async function changeDatasource(
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(after), changes })
   })
   if (isMoved) await endAll(deps, at.id)
-  return await managedItemOf(deps, await rowNow(deps, at.id))
+  return await readManagedItem(deps, await rowNow(deps, at.id))
 }
 
 const REINTROSPECT_HOURS = 24
@@ -260,7 +268,7 @@ async function setStatus(
     const changes = datasourceChanges(row, { ...row, status })
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(row), changes })
   })
-  return await managedItemOf(deps, await rowNow(deps, at.id))
+  return await readManagedItem(deps, await rowNow(deps, at.id))
 }
 
 function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {

@@ -1,20 +1,13 @@
 // Caches the catalogs and exposures of the store. Each version of a catalog is read once, and is cut once to each
 // version of the exposure. While nothing changes, callers get the same object, so a driver can use it as the key of its
-// own cache. Each cache evicts the least recently used entries.
+// own cache. Each cache evicts the least recently used entries. Lists of datasources need only counts, which are stored.
+import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from '../drivers/driver.ts'
-import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { BoundedMap } from '../bounded-map.ts'
+import { countsOf, keepCounts, readCounts, type CatalogCounts, type Versions } from './catalog-counts.ts'
 import { cut, type ShownTable } from './cut-catalog.ts'
-import { driftOf } from './drift.ts'
 import { readCatalog, readExposure } from './stored-json.ts'
-
-/** The versions in a datasource's row. Version 0 means that there is no catalog or exposure yet. */
-export interface Versions {
-  readonly id: DatasourceId
-  readonly catalog_version: number
-  readonly exposure_version: number
-}
 
 export interface Catalogs {
   full(at: Versions): Promise<Catalog | null>
@@ -24,16 +17,8 @@ export interface Catalogs {
   shown(at: Versions): Promise<readonly ShownTable[]>
   /** The catalog for which the exposure was saved. Null if there was no catalog then, or if no exposure was saved. */
   baseline(at: Versions): Promise<Catalog | null>
-  exposedTableCount(at: Versions): Promise<number>
-  /** Returns what the list of datasources shows about the catalog. Null before the first introspection. */
-  summary(at: Versions): Promise<Summary | null>
-}
-
-interface Summary {
-  readonly capturedAt: string
-  readonly tableCount: number
-  /** How many tables and columns have changed since the save. Null if there was no save, or no catalog then. */
-  readonly driftCount: number | null
+  /** In the order of `places`. Null before the first introspection. Reads no catalog if the counts are stored. */
+  counts(places: readonly Versions[]): Promise<readonly (CatalogCounts | null)[]>
 }
 
 const ENTRIES_MAX = 200
@@ -43,21 +28,23 @@ const COUNTS_MAX = 20_000
 /** Plain JSON is assumed to be this many times as long as stored JSON, which shares equal properties. */
 const BUILT = 10
 
-export function openCatalogs(deps: { readonly store: Pick<Store, 'db'> }): Catalogs {
+type CountingStore = Pick<Store, 'db' | 'commit' | 'later'>
+
+export function openCatalogs(deps: { readonly store: CountingStore }): Catalogs {
   return new StoredCatalogs(deps.store)
 }
 
 class StoredCatalogs implements Catalogs {
-  readonly #store: Pick<Store, 'db'>
+  readonly #store: CountingStore
   readonly #full = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
   readonly #shown = new BoundedMap<string, Promise<readonly ShownTable[]>>(ENTRIES_MAX, CHARS_MAX)
   readonly #exposed = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
   /** The catalogs of #exposed that have been loaded. */
   readonly #cuts = new WeakMap<Promise<Catalog>, Catalog>()
-  readonly #counts = new BoundedMap<string, Promise<number>>(COUNTS_MAX)
-  readonly #summaries = new BoundedMap<string, Promise<Summary>>(COUNTS_MAX)
+  readonly #counts = new BoundedMap<string, Promise<CatalogCounts>>(COUNTS_MAX)
+  #counting: Promise<unknown> = Promise.resolve()
 
-  constructor(store: Pick<Store, 'db'>) {
+  constructor(store: CountingStore) {
     this.#store = store
   }
 
@@ -122,23 +109,35 @@ class StoredCatalogs implements Catalogs {
     return saved === undefined ? null : await this.full({ ...at, catalog_version: saved.version })
   }
 
-  exposedTableCount(at: Versions): Promise<number> {
-    if (at.catalog_version === 0 || at.exposure_version === 0) return Promise.resolve(0)
-    return loadOnce(this.#counts, keyOf(at), async () => ({
-      value: (await this.exposed(at))?.tables.length ?? 0,
-      weight: 1,
-    }))
+  async counts(places: readonly Versions[]): Promise<readonly (CatalogCounts | null)[]> {
+    const missing = places.filter((at) => at.catalog_version !== 0 && this.#counts.get(keyOf(at)) === undefined)
+    const stored = await readCounts(this.#store.db, missing)
+    const all: (CatalogCounts | null)[] = []
+    for (const at of places) all.push(at.catalog_version === 0 ? null : await this.#countsOf(at, stored.get(at.id)))
+    return all
   }
 
-  summary(at: Versions): Promise<Summary | null> {
-    if (at.catalog_version === 0) return Promise.resolve(null)
-    return loadOnce(this.#summaries, keyOf(at), async () => {
-      const full = (await this.full(at)) ?? NOTHING_KNOWN
-      const then = await this.baseline(at)
-      const drift = then === null ? null : await driftOf(then, full)
-      const driftCount = drift === null ? null : drift.added.length + drift.removed.length + drift.retyped.length
-      return { value: { capturedAt: full.capturedAt, tableCount: full.tables.length, driftCount }, weight: 1 }
-    })
+  #countsOf(at: Versions, stored: CatalogCounts | undefined): Promise<CatalogCounts> {
+    return loadOnce(this.#counts, keyOf(at), async () => ({ value: stored ?? (await this.#counted(at)), weight: 1 }))
+  }
+
+  /** One after the other, because each catalog may take 100 MB. */
+  #counted(at: Versions): Promise<CatalogCounts> {
+    const counted = this.#counting.then(() => this.#count(at))
+    this.#counting = counted.catch(() => undefined)
+    return counted
+  }
+
+  /** Reads the catalogs, because a version of Vitrine without stored counts saved them. */
+  async #count(at: Versions): Promise<CatalogCounts> {
+    const full = (await this.full(at)) ?? NOTHING_KNOWN
+    await setImmediate()
+    const exposed = (await this.exposed(at)) ?? NOTHING_KNOWN
+    await setImmediate()
+    const counts = await countsOf(full, exposed, await this.baseline(at))
+    await setImmediate()
+    this.#store.later(() => this.#store.commit((tx) => keepCounts(tx, at, counts)))
+    return counts
   }
 
   async #catalogText(at: Versions): Promise<string> {

@@ -123,7 +123,7 @@ for (const dialect of DIALECTS) {
       await putExposure(deps(), call, await place(id), { tables: [] })
       const next = await catalogs.exposed((await place(id)).row)
       assert.deepEqual([next === first, next?.tables], [false, []])
-      assert.equal(await catalogs.exposedTableCount((await place(id)).row), 0)
+      assert.equal((await catalogs.counts([(await place(id)).row]))[0]?.exposedTableCount, 0)
     })
 
     test('saving an exposure with an outdated version is answered CONFLICT, and without a version the last writer wins', async () => {
@@ -230,7 +230,7 @@ for (const dialect of DIALECTS) {
       await others
       assert.equal(saved.tables.length, 2_000)
       assert.ok(turns > 5, `yielded ${turns} times`)
-      assert.equal(await catalogs.exposedTableCount((await place(id)).row), 2_000)
+      assert.equal((await catalogs.counts([(await place(id)).row]))[0]?.exposedTableCount, 2_000)
     })
   })
 }

@@ -12,7 +12,8 @@ import { forgetHidden } from '../profiles/stored-profiles.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { targetOf } from './audited-target.ts'
-import { NOTHING_KNOWN, type Catalogs, type Versions } from './catalog-cache.ts'
+import { NOTHING_KNOWN, type Catalogs } from './catalog-cache.ts'
+import { countsOf, keepCounts, type Versions } from './catalog-counts.ts'
 import { cut, tableKey, type ShownTable } from './cut-catalog.ts'
 import { driftOf, type Drift } from './drift.ts'
 import { freeze, goneFrom, type RequestedTable, type Gone } from './freeze-names.ts'
@@ -139,6 +140,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   await setImmediate()
   const shown = cut(full, tables)
   await setImmediate()
+  const counts = await countsOf(full, shown, catalog)
   const [was, is] = [namesByTable(saved), namesByTable(tables)]
   const shrunk = shrunkTables(saved, is)
   const isSame = await isSavedAt(deps.store, current)
@@ -173,6 +175,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
     await tx.insertInto('exposures').values(row).execute()
+    if (catalog !== null) await keepCounts(tx, { ...current, exposure_version: version }, counts)
     await forgetHidden(tx, at.id, shown.tables, isSame ? shrunk : null)
     if (!isSame || shrunk.size > 0)
       await deps.withdrawHidden(tx, at.id, { full, exposed: shown, named: tables, shrunk })

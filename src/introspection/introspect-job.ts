@@ -10,6 +10,7 @@ import { inSlices } from '../event-loop-slices.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import { retainUnsampled } from './retain-unsampled.ts'
 import { withdrawHidden } from '../documentation/withdraw-texts.ts'
+import { countsOf, keepCounts } from '../exposure/catalog-counts.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import { writeCatalog } from '../exposure/stored-json.ts'
 import type { JobId, TeamId } from '../ids.ts'
@@ -174,6 +175,7 @@ async function write(
   const exposed = cut(catalog, shown)
   await setImmediate()
   const shrunk = barredTables(catalog, exposed, shown)
+  const counts = await countsOf(catalog, exposed, await deps.catalogs.baseline(row))
   const version = row.catalog_version + 1
   return await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
@@ -194,6 +196,7 @@ async function write(
       .insertInto('catalogs')
       .values({ datasource_id: row.id, version, catalog: text, ...captured })
       .execute()
+    await keepCounts(tx, { ...row, catalog_version: version }, counts)
     const saved = await tx
       .selectFrom('exposures')
       .innerJoin('datasources', 'datasources.id', 'exposures.datasource_id')

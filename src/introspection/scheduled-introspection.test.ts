@@ -139,6 +139,13 @@ for (const dialect of DIALECTS) {
         .where('datasource_id', '=', shop.id)
         .execute()
       assert.deepEqual(kept.map((it) => it.version).sort(), [1, 4, 5])
+      const { captured_at: _, ...counts } = await rooms.store.db
+        .selectFrom('catalog_counts')
+        .selectAll()
+        .where('datasource_id', '=', shop.id)
+        .executeTakeFirstOrThrow()
+      const versions = { catalog_version: 5, exposure_version: 1 }
+      assert.deepEqual(counts, { datasource_id: shop.id, ...versions, tables: 1, exposed_tables: 1, drift: 1 })
       assert.equal((await rooms.catalogs.baseline(await shop.row()))?.tables[0]?.columns.length, 1)
       assert.equal((await rooms.catalogs.full(await shop.row()))?.tables[0]?.columns.length, 2)
       assert.equal((await rooms.catalogs.exposed(await shop.row()))?.tables[0]?.columns.length, 1)

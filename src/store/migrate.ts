@@ -29,6 +29,7 @@ import { accountDeletion } from './migrations/0026-account-deletion.ts'
 import { upkeepIndexes } from './migrations/0027-upkeep-indexes.ts'
 import { sessionEnds } from './migrations/0028-session-ends.ts'
 import { runningJobs } from './migrations/0029-running-jobs.ts'
+import { catalogCounts } from './migrations/0030-catalog-counts.ts'
 
 // A type and not an interface, because withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
@@ -62,6 +63,7 @@ export const MIGRATIONS: readonly Migration[] = [
   upkeepIndexes,
   sessionEnds,
   runningJobs,
+  catalogCounts,
 ]
 
 /** A random number for an advisory lock, so that processes that start together migrate one after the other. */

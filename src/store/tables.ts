@@ -41,6 +41,7 @@ export interface Tables extends KnowledgeTables {
   datasource_secrets: DatasourceSecretTable
   test_reports: TestReportTable
   catalogs: CatalogTableRow
+  catalog_counts: CatalogCountsTable
   reintrospections: ReintrospectionTable
   exposures: ExposureTable
   access_entries: AccessEntryTable
@@ -344,6 +345,18 @@ interface CatalogTableRow {
   catalog: string
   /** The connection_version when the catalog was read. Null if the row is older than this column. */
   connection_version: number | null
+}
+
+/** The counts belong to these versions. If the datasource has other versions, the row is outdated. */
+interface CatalogCountsTable {
+  datasource_id: DatasourceId
+  catalog_version: number
+  exposure_version: number
+  captured_at: string
+  tables: number
+  exposed_tables: number
+  /** Null if there was no save of the exposure, or no catalog then. */
+  drift: number | null
 }
 
 /** A scheduled introspection that is running or has failed. */

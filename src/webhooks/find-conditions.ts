@@ -13,7 +13,7 @@ import { eventsOf, type WebhookRow } from './webhooks.ts'
 
 export interface ConditionDeps {
   readonly store: Store
-  readonly catalogs: Pick<Catalogs, 'summary'>
+  readonly catalogs: Pick<Catalogs, 'counts'>
   readonly now: () => number
 }
 
@@ -120,11 +120,12 @@ async function datasources(
     .orderBy('id')
     .execute()
   const found: Condition[] = []
-  for (const row of rows) {
+  const counts = await catalogs.counts(rows)
+  for (const [n, row] of rows.entries()) {
     await turn()
     const named = { id: row.id, name: row.name }
     if (row.status === 'ERROR') found.push(errorCondition(named, row.last_error))
-    const driftCount = (await catalogs.summary(row))?.driftCount ?? 0
+    const driftCount = counts[n]?.driftCount ?? 0
     if (driftCount > 0) found.push(driftCondition(named, driftCount))
   }
   return found

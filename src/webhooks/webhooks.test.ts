@@ -9,8 +9,8 @@ import { startReceiver, type Receiver } from '../../test/support/webhook-receive
 import { makeCertificates } from '../../test/support/certificates.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 import { createDatasource } from '../datasources/datasources.ts'
-import type { DatasourceRow } from '../datasources/datasource-rows.ts'
 import { reach } from '../datasources/require-reach.ts'
+import type { Versions } from '../exposure/catalog-counts.ts'
 import { putExposure } from '../exposure/exposure.ts'
 import { newId, type ApiKeyId, type DatasourceId, type DeliveryId, type TeamId, type WebhookId } from '../ids.ts'
 import { introspectDatasource } from '../introspection/introspect-job.ts'
@@ -90,11 +90,12 @@ describe('webhooks', () => {
       .selectAll()
       .where('id', 'in', [first.id, second.id] as WebhookId[])
       .execute()
-    const calls = { summaries: 0, turns: 0 }
-    const catalogs = { summary: (row: DatasourceRow) => (calls.summaries++, rooms.catalogs.summary(row)) }
+    const calls = { counted: 0, turns: 0 }
+    const { catalogs: real } = rooms
+    const catalogs = { counts: (at: readonly Versions[]) => ((calls.counted += at.length), real.counts(at)) }
     const finder = new ConditionFinder({ ...deps, catalogs, now: () => now }, () => void calls.turns++)
     for (const row of rows) assert.deepEqual(await finder.conditionsFor(row), [])
-    assert.deepEqual([rows.length, calls], [2, { summaries: 3, turns: 3 + 2 }])
+    assert.deepEqual([rows.length, calls], [2, { counted: 3, turns: 3 + 2 }])
   })
 
   test('a webhook reports a datasource in ERROR once, and again after the next failure', async () => {
