@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
 import { Id, readArguments } from './tool-arguments.ts'
 import type { JsonObject } from './json-object.ts'
@@ -48,31 +49,44 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
     const name = teams.find((team) => team.id === teamId)?.name
     return { datasources: await ofTeam(operations, arrival, teamId, name) }
   }
-  const { items, notes } = await everyDatasource(operations, arrival, teams)
-  return { datasources: items, ...(notes.length > 0 && { note: notes.join(' ') }) }
+  const [datasources, notes]: [ShownDatasource[], string[]] = [[], []]
+  for await (const list of datasourcesByTeam(operations, arrival, teams, notes)) {
+    if (datasources.length >= LISTED_MAX) {
+      notes.push(MORE)
+      break
+    }
+    datasources.push(...list)
+  }
+  return { datasources, ...(notes.length > 0 && { note: notes.join(' ') }) }
 }
 
-/** `notes` has the refusals of teams. */
-export async function everyDatasource(
+/** Bounds the answer for all teams. A team has at most 500 datasources, and the last team is listed whole. */
+const LISTED_MAX = 500
+const MORE =
+  'There are more datasources in other teams. To list the datasources of one team, give its teamId. list_teams has the ids.'
+
+/**
+ * Yields the datasources of one team after the other, without empty lists, so that a caller can stop early. Adds the
+ * refusals of teams to `notes`.
+ */
+export async function* datasourcesByTeam(
   operations: Ops,
   arrival: Arrival,
   teams: Awaited<ReturnType<Ops['listTeams']>>,
-): Promise<{ readonly items: readonly ShownDatasource[]; readonly notes: readonly string[] }> {
-  const notes: string[] = []
-  const lists = await Promise.all(
-    teams
-      .filter(({ status }) => status === 'ACTIVE')
-      .map(async ({ id, name }) => {
-        try {
-          return await ofTeam(operations, arrival, id, name)
-        } catch (error) {
-          if (!(error instanceof AppError) || !REFUSES_A_TEAM.has(error.code)) throw error
-          notes.push(`${name} is left out: ${error.message}`)
-          return []
-        }
-      }),
-  )
-  return { items: lists.flat(), notes }
+  notes: string[] = [],
+): AsyncGenerator<readonly ShownDatasource[]> {
+  const pause = inSlices()
+  for (const { id, name, status } of teams) {
+    if (status !== 'ACTIVE') continue
+    await pause()
+    try {
+      const list = await ofTeam(operations, arrival, id, name)
+      if (list.length > 0) yield list
+    } catch (error) {
+      if (!(error instanceof AppError) || !REFUSES_A_TEAM.has(error.code)) throw error
+      notes.push(`${name} is left out: ${error.message}`)
+    }
+  }
 }
 
 /** The codes with which a team may refuse a call while the other teams are listed. */

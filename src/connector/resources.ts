@@ -2,13 +2,13 @@
 // the description that REST returns, so no resource reveals a hidden table or column.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
-import { invalidRequest, notFound } from '../errors.ts'
+import { invalidRequest, notFound, type AppError } from '../errors.ts'
 import { descriptionOf, type Description, type Table } from '../compact-text/read-description.ts'
 import { tableText } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
 import { ownJson } from '../operations/prebuilt-json.ts'
 import { inSlices } from '../event-loop-slices.ts'
-import { everyDatasource } from './account-tools.ts'
+import { datasourcesByTeam } from './account-tools.ts'
 
 export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>
 
@@ -37,30 +37,38 @@ interface ResourcePage {
   readonly nextCursor?: string
 }
 
-const Cursor = z.strictObject({ id: z.string(), at: z.int().min(0) })
+/** `at` is the position of the next table of a datasource. */
+const Cursor = z.strictObject({ teamId: z.string(), id: z.string(), at: z.int().min(0) })
 
-/** Throws INVALID_REQUEST for an invalid cursor. */
+/** Reads only the teams and datasources of this page. Throws INVALID_REQUEST for an invalid cursor. */
 export async function listResources(
   operations: ResourceOps,
   arrival: Arrival,
   cursor: string | undefined,
 ): Promise<ResourcePage> {
-  const { items } = await everyDatasource(operations, arrival, await operations.listTeams(arrival, {}))
-  const from = cursor === undefined ? { id: items[0]?.id, at: 0 } : readCursor(cursor)
-  const first = items.findIndex(({ id }) => id === from.id)
-  if (first === -1 && cursor !== undefined) throw invalidRequest(['cursor: not a cursor of this service, or expired'])
+  let from = cursor === undefined ? null : readCursor(cursor)
+  const teams = await operations.listTeams(arrival, {})
+  const team = from === null ? 0 : teams.findIndex((each) => each.id === from?.teamId)
+  if (team === -1) throw badCursor()
   const resources: Resource[] = []
   const turn = inSlices()
-  for (const [n, { id, teamId, name }] of items.slice(Math.max(0, first)).entries()) {
-    if (n >= DESCRIBED_MAX) return { resources, nextCursor: writeCursor({ id, at: 0 }) }
-    const description = await described(operations, arrival, teamId, id)
-    for (let at = n === 0 ? from.at : 0; at < description.tableCount; at++) {
-      await turn()
-      if (resources.length >= PAGE_MAX) return { resources, nextCursor: writeCursor({ id, at }) }
-      const table = description.table(at)
-      if (table.documentation !== null) resources.push(resourceOf(table, { teamId, id, name }))
+  let describedCount = 0
+  for await (const list of datasourcesByTeam(operations, arrival, teams.slice(team))) {
+    const first = from === null ? 0 : list.findIndex((each) => each.id === from?.id)
+    if (first === -1) throw badCursor()
+    for (const { id, teamId, name } of list.slice(first)) {
+      if (describedCount++ >= DESCRIBED_MAX) return { resources, nextCursor: writeCursor({ teamId, id, at: 0 }) }
+      const description = await described(operations, arrival, teamId, id)
+      for (let at = from?.at ?? 0; at < description.tableCount; at++) {
+        await turn()
+        if (resources.length >= PAGE_MAX) return { resources, nextCursor: writeCursor({ teamId, id, at }) }
+        const table = description.table(at)
+        if (table.documentation !== null) resources.push(resourceOf(table, { teamId, id, name }))
+      }
+      from = null
     }
   }
+  if (from !== null) throw badCursor()
   return { resources }
 }
 
@@ -117,6 +125,10 @@ function readCursor(text: string): z.infer<typeof Cursor> {
   try {
     return Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
   } catch {
-    throw invalidRequest(['cursor: not a cursor of this service, or expired'])
+    throw badCursor()
   }
+}
+
+function badCursor(): AppError {
+  return invalidRequest(['cursor: not a cursor of this service, or expired'])
 }

@@ -132,6 +132,8 @@ class StoredCatalogs implements Catalogs {
   async #count(at: Versions): Promise<CatalogCounts> {
     const full = (await this.full(at)) ?? NOTHING_KNOWN
     await setImmediate()
+    await this.shown(at)
+    await setImmediate()
     const exposed = (await this.exposed(at)) ?? NOTHING_KNOWN
     await setImmediate()
     const counts = await countsOf(full, exposed, await this.baseline(at))
