@@ -68,8 +68,12 @@ export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readon
     const confirmed = body.confirm?.trim().toLowerCase() === email.toLowerCase()
     requireConfirmed(call.caller, confirmed, 'its e-mail address', (deps.now ?? Date.now)())
     await requireOtherOwners(deps.store.db, accountId)
-    // An account may have many, so they are not deleted with the account in one transaction.
+    // An account may have many of these rows, so they are not deleted with the account in one transaction.
     await deleteInPortions(deps.store, 'oauth_refresh_tokens', (eb) => eb('userId', '=', accountId))
+    await deleteInPortions(deps.store, 'exposure_requests', (eb) =>
+      eb.and([eb('account_id', '=', accountId), eb('closed_at', 'is not', null)]),
+    )
+    await deleteInPortions(deps.store, 'access_entries', (eb) => eb('account_id', '=', accountId))
     await deps.store.write(async (tx) => {
       await requireOtherOwners(tx, accountId)
       const changes = changesOf({ name }, null)

@@ -6,7 +6,18 @@ import { callOf, codeOf, openRooms, someDatasource, someone, type Rooms } from '
 import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 import { until } from '../../test/support/until.ts'
 import type { Call } from '../auth/caller.ts'
-import { asId, type DatasourceId, type TeamId } from '../ids.ts'
+import {
+  asId,
+  newId,
+  type AccountId,
+  type AuditId,
+  type DatasourceId,
+  type ExposureRequestId,
+  type TeamId,
+} from '../ids.ts'
+import { storedFlag } from '../store/better-auth-booleans.ts'
+import { storedTime } from '../store/better-auth-times.ts'
+import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
 import { hideDatasource, hideTeam } from '../store/delete-team.ts'
 import { requireMembership } from '../teams/require-membership.ts'
 import { createTeam, deleteTeam } from '../teams/teams.ts'
@@ -36,9 +47,37 @@ async function shopOf(
   return { call, teamId, id }
 }
 
+/** Adds more rows than one turn may delete. Each entry is of another account. */
+async function addEntriesAndRequests(rooms: Rooms, teamId: TeamId, id: DatasourceId): Promise<void> {
+  const { accountId } = (await someone(rooms, 'many@example.test')).caller
+  const at = storedTime(rooms.store.dialect, 0)
+  await rooms.store.write(async (tx) => {
+    for (let n = 0; n < 4; n++) {
+      const accounts = Array.from({ length: 300 }, () => newId<AccountId>())
+      await tx
+        .insertInto('accounts')
+        .values(
+          accounts.map((account) => ({
+            ...{ id: account, name: 'x', email: `${account}@example.test`, image: null, createdAt: at, updatedAt: at },
+            emailVerified: storedFlag(rooms.store.dialect, true),
+          })),
+        )
+        .execute()
+      const entries = accounts.map((account_id) => ({ datasource_id: id, account_id }))
+      await tx.insertInto('access_entries').values(entries).execute()
+      const requests = Array.from({ length: 50 }, () => ({
+        ...{ id: newId<ExposureRequestId>(), team_id: teamId, datasource_id: id, account_id: accountId },
+        ...{ audit_id: newId<AuditId>(), why: 'x', blocked: '{}', created_at: new Date(0).toISOString() },
+        ...{ closed_at: null, closed_by: null, resolution: null, note: null },
+      }))
+      await tx.insertInto('exposure_requests').values(requests).execute()
+    }
+  })
+}
+
 async function countOf(
   rooms: Rooms,
-  table: 'exposures' | 'datasources' | 'datasource_secrets' | 'teams',
+  table: 'exposures' | 'exposure_requests' | 'access_entries' | 'datasources' | 'datasource_secrets' | 'teams',
 ): Promise<number> {
   const { rows } = await rooms.store.db
     .selectFrom(table)
@@ -88,6 +127,37 @@ for (const dialect of DIALECTS) {
     )
     assert.deepEqual([await countOf(rooms, 'exposures'), await countOf(rooms, 'datasources')], [0, 0])
     if (dialect === 'sqlite') assert.ok(most < VERSIONS / 2, `${most} rows in one turn`)
+  })
+
+  test(`on ${dialect}, the access list and requests of a deleted team are deleted a few at a time`, async () => {
+    await using source = await storeSource(dialect)
+    await using rooms = await openRooms(source)
+    const { call, teamId, id } = await shopOf(rooms)
+    await addEntriesAndRequests(rooms, teamId, id)
+    const membership = await requireMembership(rooms, call, teamId)
+    const left = async () => (await countOf(rooms, 'access_entries')) + (await countOf(rooms, 'exposure_requests'))
+    const most = await largestTurn(left, async () => {
+      await deleteTeam(rooms, call, membership, { confirm: 'shop' })
+      await removed(rooms, 0)
+    })
+    assert.equal(await left(), 0)
+    if (dialect === 'sqlite') assert.ok(most <= ROWS_A_PORTION + 50, `${most} rows in one turn`)
+  })
+
+  test(`on ${dialect}, other requests run between the datasources of a deleted team`, async () => {
+    await using source = await storeSource(dialect)
+    await using rooms = await openRooms(source)
+    const { call, teamId } = await shopOf(rooms)
+    for (let n = 0; n < 20; n++) await someDatasource(rooms, teamId)
+    const membership = await requireMembership(rooms, call, teamId)
+    const most = await largestTurn(
+      () => countOf(rooms, 'datasources'),
+      async () => {
+        await deleteTeam(rooms, call, membership, { confirm: 'shop' })
+        await removed(rooms, 0)
+      },
+    )
+    if (dialect === 'sqlite') assert.equal(most, 1)
   })
 
   test(`on ${dialect}, the next start deletes the rows that a process left`, async () => {

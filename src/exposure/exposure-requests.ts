@@ -1,7 +1,7 @@
 // If a query was refused because a table or column is hidden, a member can request to expose it. The request contains
 // the audit id of the refused call, and a reason. A manager of the team closes the request, usually after saving
 // another exposure.
-import type { Selectable } from 'kysely'
+import type { Selectable, Transaction } from 'kysely'
 import type { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -11,7 +11,7 @@ import type { Call } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
 import { asId, newId, type AuditId, type DatasourceId, type ExposureRequestId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { ExposureRequestTable } from '../store/tables.ts'
+import type { ExposureRequestTable, Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/require-membership.ts'
 
 export interface RequestDeps {
@@ -43,11 +43,15 @@ export type Resolution = 'EXPOSED' | 'DECLINED'
 const EXPOSABLE: ReadonlySet<string> = new Set(['table', 'column'])
 /** One member must not bury the requests of other members. */
 const OPEN_MAX = 20
+/** A list shows at most this many requests, so a team has no more open ones. */
 const LISTED_MAX = 500
+/** How many closed requests of a team are kept, and how many others are deleted when a request is closed. */
+const CLOSED_KEPT = 200
+const DELETED_AT_ONCE = 8
 
 /**
  * Throws NOT_FOUND if the audit item is not a call of this caller to this datasource. Throws CONFLICT if the call was
- * not refused for a table or column, if it already has an open request, or if the caller has too many.
+ * not refused for a table or column, if it already has an open request, or if the caller or the team has too many.
  */
 export async function requestExposure(
   deps: RequestDeps,
@@ -67,6 +71,7 @@ export async function requestExposure(
     const open = await own.select(['audit_id']).where('closed_at', 'is', null).execute()
     if (open.some((other) => other.audit_id === row.id)) throw conflict('You have already requested this.')
     if (open.length >= OPEN_MAX) throw conflict(`You have ${OPEN_MAX} open requests. A manager must close some first.`)
+    await requireRoom(tx, at.teamId)
     const made: Selectable<ExposureRequestTable> = {
       id: newId<ExposureRequestId>(),
       team_id: at.teamId,
@@ -128,12 +133,40 @@ export async function closeRequest(
       note: order.note ?? null,
     }
     await tx.updateTable('exposure_requests').set(set).where('id', '=', id).execute()
+    await trim(tx, membership.teamId)
     const after = { state: 'CLOSED', resolution: set.resolution, note: set.note }
     const changes = changesOf({ state: 'OPEN', resolution: null, note: null }, after)
     const place = { teamId: membership.teamId, datasourceId: row.datasource_id }
     await deps.audit.change(tx, call, place, { target: targetOf(row), changes })
     return shown({ ...row, ...set })
   })
+}
+
+async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
+  const { count } = await tx
+    .selectFrom('exposure_requests')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('closed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (Number(count) < LISTED_MAX) return
+  throw conflict(`Your team has ${LISTED_MAX} open requests. A manager must close some first.`)
+}
+
+/** Keeps the requests that were closed last. Otherwise a member could fill the table with requests that are closed. */
+async function trim(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
+  const old = await tx
+    .selectFrom('exposure_requests')
+    .select('id')
+    .where('team_id', '=', teamId)
+    .where('closed_at', 'is not', null)
+    .orderBy('closed_at', 'desc')
+    .offset(CLOSED_KEPT)
+    .limit(DELETED_AT_ONCE)
+    .execute()
+  if (old.length === 0) return
+  const ids = old.map(({ id }) => id)
+  await tx.deleteFrom('exposure_requests').where('id', 'in', ids).execute()
 }
 
 export async function requireRequest(

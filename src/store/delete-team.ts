@@ -1,6 +1,7 @@
 // Deletes teams and datasources. They may have gigabytes of rows, such as old versions of exposures. So the transaction
 // of the caller only hides a team: it takes the members away. Afterwards, the rows are deleted in portions. A datasource
 // moves to a hidden team of its own. If the process stops, the next start deletes the rest.
+import { setImmediate } from 'node:timers/promises'
 import { sql, type SqlBool, type Transaction } from 'kysely'
 import { newId, type DatasourceId, type TeamId } from '../ids.ts'
 import { deleteInPortions, ROWS_A_PORTION } from './delete-in-portions.ts'
@@ -18,6 +19,8 @@ const OF_DATASOURCE = [
   ['profiles', 50],
   ['documentation', 50],
   ['publication_history', ROWS_A_PORTION],
+  ['exposure_requests', 50],
+  ['access_entries', ROWS_A_PORTION],
 ] as const
 
 /** After this transaction, nobody finds the team or its datasources, and the slug is free. Then call removeHidden(). */
@@ -28,9 +31,7 @@ export async function hideTeam(tx: Transaction<Tables>, teamId: TeamId): Promise
     .where('id', '=', teamId)
     .execute()
   const datasources = tx.selectFrom('datasources').select('id').where('team_id', '=', teamId)
-  for (const table of ['datasource_secrets', 'access_entries', 'exposure_requests'] as const) {
-    await tx.deleteFrom(table).where('datasource_id', 'in', datasources).execute()
-  }
+  await tx.deleteFrom('datasource_secrets').where('datasource_id', 'in', datasources).execute()
   await tx.updateTable('datasources').set({ status: 'DISABLED' }).where('team_id', '=', teamId).execute()
   await tx.updateTable('webhooks').set({ enabled: 0 }).where('team_id', '=', teamId).execute()
   await tx.deleteFrom('invitations').where('team_id', '=', teamId).execute()
@@ -69,10 +70,13 @@ async function remove(store: Store, teamId: TeamId): Promise<void> {
     const mine = sql<SqlBool>`datasource_id = ${id}`
     for (const [table, rows] of OF_DATASOURCE) await deleteInPortions(store, table, () => mine, rows)
     await store.commit((tx) => tx.deleteFrom('datasources').where('id', '=', id).execute())
+    // SQLite answers synchronously, so let other requests run.
+    await setImmediate()
   }
   const webhooks = await store.db.selectFrom('webhooks').select('id').where('team_id', '=', teamId).execute()
   for (const { id } of webhooks) {
     await deleteInPortions(store, 'webhook_deliveries', (eb) => eb('webhook_id', '=', id), 50)
+    await setImmediate()
   }
   await store.append((tx) => tx.deleteFrom('teams').where('id', '=', teamId).execute())
 }

@@ -30,6 +30,7 @@ import { upkeepIndexes } from './migrations/0027-upkeep-indexes.ts'
 import { sessionEnds } from './migrations/0028-session-ends.ts'
 import { runningJobs } from './migrations/0029-running-jobs.ts'
 import { catalogCounts } from './migrations/0030-catalog-counts.ts'
+import { boundedRows } from './migrations/0031-bounded-rows.ts'
 
 // A type and not an interface, because withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
@@ -64,6 +65,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sessionEnds,
   runningJobs,
   catalogCounts,
+  boundedRows,
 ]
 
 /** A random number for an advisory lock, so that processes that start together migrate one after the other. */
