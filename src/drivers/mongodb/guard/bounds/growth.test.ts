@@ -898,3 +898,14 @@ test('the guard counts the documents that $unwind makes of the array of a window
   assert.equal(usual({ $minN: { input: '$n', n: 3 } }), 3)
   assert.equal(usual({ $concatArrays: '$big', window: { documents: [-1, 1] } }), 15_000)
 })
+
+test('a filter on so many paths that its steps have no bound is refused, also before the projection', () => {
+  const filtered = (paths: number): Verdict => {
+    const $or = Array.from({ length: paths }, (_, k) => ({ [`a.p${k}`]: { $regex: 'x.*y.*z' }, 'a.b': 1 }))
+    return confine(readBody({ collection: 'people', filter: { $or } }), CATALOG, LIMITS)
+  }
+  assert.equal(filtered(100).kind, 'confined')
+  const verdict = filtered(400)
+  assert.ok(verdict.kind === 'denied', 'the query was allowed')
+  assert.match(verdict.why, /countless/)
+})

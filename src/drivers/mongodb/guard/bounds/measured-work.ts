@@ -1,7 +1,7 @@
 // The work of a stage for one document may depend on the sizes of stored values. The query then contains expressions
 // that measure these sizes directly before the stage. They read the values that the stage will read, so it does not
 // matter which earlier stage made the values. An amount is an upper bound that depends on sizes (amount.ts).
-import { replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
+import { HUGE, replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 import { UNSEEN, type StageWork } from './step-meter.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
@@ -70,9 +70,10 @@ export class Spare {
 
 /**
  * Returns the largest value of an amount, without its constant, for a document of `size` bytes. All fields of the
- * document together have at most this size.
+ * document together have at most this size. An amount of HUGE has no terms, so HUGE is returned.
  */
 export function worstOf(amount: Amount, size: number): number {
+  if (amount.constant >= HUGE) return HUGE
   const fields = new Map<string, number>()
   let rest = 0
   for (const { times, sizes } of amount.terms.values()) {
