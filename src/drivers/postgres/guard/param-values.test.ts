@@ -27,3 +27,10 @@ test('a parameter with a long run of punctuation is refused, because glibc compa
   bind(`${'-'.repeat(1_000)}a${' '.repeat(1_000)}`)
   assert.throws(() => bind('- '.repeat(501)), AppError)
 })
+
+test('a parameter of type tsquery has at most 16,384 bytes, because PostgreSQL reads it in quadratic time', () => {
+  const bind = (value: string): unknown =>
+    bindParams({ values: [{ type: 'tsquery', value }], json: '' }, () => exposedOf(shop()))
+  bind(`${'a&'.repeat(8_000)}a`)
+  assert.throws(() => bind(`${'a&'.repeat(8_192)}a`), AppError)
+})

@@ -6,6 +6,7 @@ import type { Exposed } from './exposed.ts'
 import { word, type Node } from './allowed/allowed-nodes.ts'
 import type { ParamForm } from './walk/scope.ts'
 import { longNumberIn } from './bounds/long-numbers.ts'
+import { longQueryIn } from './bounds/work-bounds.ts'
 import { hasLongRun, RUN } from './bounds/mark-runs.ts'
 import { largePatterns } from './bounds/pattern-size.ts'
 import { PUNCTUATION_MAX } from './bounds/value-growth.ts'
@@ -94,7 +95,7 @@ function bindOne(value: Param, exposed: () => Exposed): Bound | string {
     const wrong =
       value.value === null || text === null
         ? null
-        : (misfit(type, value.value) ?? longNumberIn(text, type) ?? unusable(text, exposed))
+        : (misfit(type, value.value) ?? longNumberIn(text, type) ?? longQueryIn(text, type) ?? unusable(text, exposed))
     if (wrong !== null) return `is not a value of the type ${value.type}: ${wrong}`
     return { form: { cast: node, type }, key: value.type, text }
   } catch (error) {

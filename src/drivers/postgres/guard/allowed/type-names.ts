@@ -23,10 +23,14 @@ export function castType(walk: Walk, type: Struct<'TypeName'>): Named {
   return anyTypeNamed(walk.exposed, type)
 }
 
-/** Returns the type in a place that is no cast, where types of PostGIS are refused too. Throws Refusal. */
+/**
+ * Returns the type in a place that is no cast, where tsquery and types of PostGIS are refused too: PostgreSQL would read
+ * texts of any length. Throws Refusal.
+ */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): Named {
   const named = typeNamed(walk.exposed, type)
-  if (!isSpatial(walk.exposed, named.type)) return named
+  const isQuery = named.node.names?.at(-1)?.String?.sval === 'tsquery'
+  if (!isQuery && !isSpatial(walk.exposed, named.type)) return named
   throw refusedType(words(type.names).join('.'), type.location, 'Read the value as text, then write a cast.')
 }
 

@@ -42,6 +42,19 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
     again(5, 'name', (x) => `replace(${x}, 'a', 'aaaaaaaaaaaaaaaaaaaa')`).replace(/^/, 'SELECT ') + ' FROM customers',
     'limit: size',
   ],
+  ...[
+    "('[1e65' || '000,)')::numrange",
+    "(('{[1e65' || '000,)}')::nummultirange)",
+    '$1::numrange',
+    "(SELECT x::numrange FROM (SELECT $1 || '' AS x OFFSET 0) p)",
+    "range_merge(('[1,1e65' || '000]')::numrange, '[2,3]'::numrange)",
+  ].map((range): [string, string, string] => [
+    `products of numbers of ${range}`,
+    `SELECT ${list(400, () => 'y * y = 1')} FROM (SELECT div(lower(${range}), 7) AS y OFFSET 0) q`,
+    'limit: size',
+  ]),
+  ['a column of type tsquery', "SELECT r.m FROM json_to_record('{}') AS r(m tsquery)", 'type: tsquery'],
+  ['a column of lists of tsquery', "SELECT r.m FROM jsonb_to_recordset('[]') AS r(m tsquery[])", 'type: tsquery'],
   ['a comparison of long runs', `SELECT ${DASHES} || 'a' < ${DASHES} || 'A'`, 'limit: size'],
   [
     'a comparison of long runs, often',

@@ -1666,8 +1666,17 @@ function literalSize(value: Struct<'A_Const'>): Size {
   return { ...NOTHING, own: isNumber ? Math.min(own, NUMBER_BYTES) : own, kind: isNumber ? 'number' : undefined }
 }
 
-/** Returns the size after a cast. */
+/** Returns the size after a cast. A text of a few bytes may become a range whose two numbers are long. */
 function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> | undefined): Size {
+  const cast = castAs(arg, size, typeName)
+  if (!NUMBER_RANGES.test(words(typeName?.names).at(-1) ?? '') || arg?.A_Const) return cast
+  const read = documentOf(cast)
+  return { ...read, own: read.own + 2 * NUMBER_BYTES }
+}
+
+const NUMBER_RANGES = /^num(?:multi)?range$/
+
+function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> | undefined): Size {
   const [name = ''] = words(typeName?.names).slice(-1)
   const isArray = (typeName?.arrayBounds ?? []).length > 0
   const [length = 0, scale = 0] = (typeName?.typmods ?? []).map((each) => Math.abs(wholeNumber(each) ?? 0))

@@ -1,10 +1,12 @@
 // Limits calls that cannot be cancelled, and whose work grows with the product of the sizes of two arguments. The guard
 // prints a limit on the product.
-import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
+import { bytesAsText, literalText, steadily, unlessAny, type Bound } from './argument-bounds.ts'
 import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
 import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import type { SqlType, Typed } from '../walk/from-items.ts'
 import { Refusal } from '../refusal.ts'
+import type { Level, Walk } from '../walk/scope.ts'
+import { collectedIn, measure, withCollected } from './collected-values.ts'
 
 /** The limit on the product of the sizes of two arguments, in bytes as text. */
 const PRODUCT_MAX = 536_870_912
@@ -84,6 +86,24 @@ export function boundedSearch({ node, type }: Typed, at: number | undefined): No
   if (!mayBeText || isShort || words(node.FuncCall?.funcname).at(-1)?.endsWith('tsquery') === true) return node
   const size = steadily(bytesAsText(node), [node], 'to_tsquery', at)
   return unlessAny({ what: 'to_tsquery', size, most: QUERY_TEXT_MAX }, node, at)
+}
+
+/** The limit on a text that is cast to tsquery. The time is quadratic, and no cancel ends it: 160 kB took 1.4 s. */
+const QUERY_CAST_MAX = 16_384
+
+/** Returns why the value of a parameter may not have this type, or null. */
+export function longQueryIn(text: string, type: SqlType): string | null {
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= QUERY_CAST_MAX || !isType(type.kind === 'array' ? type.of : type, 'tsquery')) return null
+  return `it has ${bytes} bytes; the limit is ${QUERY_CAST_MAX}`
+}
+
+/** Returns the operand of a cast, limited if it may be a long text that the cast reads as tsquery. Throws Refusal. */
+export function readAsQuery(walk: Walk, level: Level, from: Typed, to: SqlType, at: number | undefined): Typed {
+  const isRead = isType(to.kind === 'array' ? to.of : to, 'tsquery') && !isType(from.type, 'tsquery')
+  if (!isRead || from.node.A_Const) return from
+  const boundOf = (value: Node): Bound => ({ what: 'tsquery', size: bytesAsText(value), most: QUERY_CAST_MAX })
+  return { ...from, node: withCollected(measure(walk, level, from.node, boundOf, at), collectedIn(from.node)) }
 }
 
 /** Operators that compare all elements of one operand with all of the other. Cancelling has no effect on them. */

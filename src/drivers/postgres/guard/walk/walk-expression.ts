@@ -60,7 +60,15 @@ import {
   spatialResult,
   unifiedType,
 } from '../bounds/spatial.ts'
-import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS, withTypes } from '../bounds/work-bounds.ts'
+import {
+  boundedOperands,
+  boundedSearch,
+  boundedWork,
+  checkAny,
+  SEEKS,
+  withTypes,
+  readAsQuery,
+} from '../bounds/work-bounds.ts'
 import { select, textOf } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. */
@@ -149,7 +157,8 @@ function cast(walk: Walk, level: Level, { arg, typeName: to, location }: Struct<
   const from = expression(walk, level, arg)
   if (isPathType(target.type)) checkLinear(from.node, location)
   checkSpatialCast(walk.exposed, target.type, from, location)
-  const read = readByCast(walk, level, from, target.node, location)
+  const checked = readByCast(walk, level, from, target.node, location)
+  const read = readAsQuery(walk, level, checked, target.type, location)
   const taken = takenByCast(walk, level, read, target.node, location)
   const node: Node = { TypeCast: { arg: taken.arg.node, typeName: target.node } }
   return { node: withCollected(node, taken.result), type: target.type }
