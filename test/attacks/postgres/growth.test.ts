@@ -320,6 +320,7 @@ const BOUNDED: readonly (readonly [string, string, string, number, number, RegEx
   ['strpos of citext', "SELECT strpos(a::citext, left(a, 1000)::citext) FROM texts", 'strpos', 1_000_000_000, 536_870_912, /left/],
   ['LIKE ANY (SELECT …)', 'SELECT a LIKE ANY (SELECT left(t.a, 257) FROM texts t) FROM texts', 'LIKE', 257, 256, /EXISTS/],
   ['a collected value', `SELECT string_to_array(q.x, NULL) FROM ${collected("repeat('ab', 2500)", 1_000)}`, 'collected_value', 5_000_004, 4_194_304, /Collect fewer rows into one value/],
+  ['a text that a recursion makes', "WITH RECURSIVE t(n, p) AS (SELECT 1, '' UNION ALL SELECT n + 1, p || repeat(repeat('x', 1000), 64) FROM t WHERE n < 80) SELECT string_to_array(p, NULL) IS NULL FROM t WHERE n = 80", 'collected_value', 5_056_004, 4_194_304, /Collect fewer rows into one value/],
   ['a collected value that is copied', `SELECT upper(q.x) FROM ${LETTERS}`, 'collected_value', 60_000_004, 33_554_432, /Collect fewer rows into one value/],
   ['a collected value for an extension', `SELECT show_trgm(q.x) FROM ${collected('repeat(md5(g::text), 100)', 400)}`, 'collected_value', 1_280_004, 1_048_576, /Collect fewer rows into one value/],
 ]

@@ -223,7 +223,7 @@ function confineOnce(
 ): Made | Pick<Settings, 'comparedMax' | 'keptMax'> {
   const { rowCap, params } = asked
   const { exposed, bounds, comparedMax, keptMax } = settings
-  const collects = mayCollect(raw) || (comparedMax < Infinity && mayRepeat(raw))
+  const collects = mayCollect(raw) || mayRepeat(raw)
   const walk = newWalk(settings, { words, collects }, newParams(params))
   let selected: Selected
   try {

@@ -28,6 +28,10 @@ const MEASURED: readonly (readonly [string, string])[] = [
     'WITH RECURSIVE',
     `WITH RECURSIVE r AS (SELECT 'a' AS x UNION ALL SELECT r.x || q.x FROM r, ${X}) ${split('x', 'r')}`,
   ],
+  [
+    'a text that a recursion makes',
+    `WITH RECURSIVE r AS (SELECT 1 AS n, '' AS x UNION ALL SELECT n + 1, x || 'a' FROM r) ${split('x', 'r')}`,
+  ],
   ['UNION', split('u.x', `(SELECT 'a' AS x UNION ALL SELECT q.x FROM ${X}) u`)],
   ['VALUES', split('v.x', `${X}, LATERAL (VALUES ('a'), (q.x)) v(x)`)],
   ['USING', split('x', `${X} JOIN ${X.replace(/q$/, 'r')} USING (x)`)],
@@ -76,6 +80,10 @@ const UNMEASURED: readonly (readonly [string, string])[] = [
   [
     'numbers of a recursion',
     'WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 9) SELECT array_agg(n) FROM r',
+  ],
+  [
+    'a tree',
+    "WITH RECURSIVE t AS (SELECT id, 0 AS n, '' AS p FROM customers UNION ALL SELECT c.id, n + 1, p FROM t JOIN customers c ON c.id = t.id + 1) SELECT id, n + 1, p FROM t WHERE id < 9 AND p = ''",
   ],
   ['a query that collects nothing', "SELECT upper(name) || 'x', string_to_array(name, ',') FROM customers"],
 ]
