@@ -115,12 +115,12 @@ async function turnsTo(demo: Demo, at: object, first: string, right: string): Pr
   return null
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 async function tool(demo: Demo, name: string, args: object): Promise<any> {
   return (await post(demo, 'tools/call', { name, arguments: args })).result.structuredContent
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 async function post(demo: Demo, method: string, params: Readonly<Record<string, unknown>>): Promise<any> {
   const version = '2026-07-28'
   const _meta = { [`${META}protocolVersion`]: version, [`${META}clientCapabilities`]: {} }

@@ -162,7 +162,7 @@ class Caller {
   }
 
   // The bench trusts the shape of the answers that it reads.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   async must(method: string, path: string, body?: object): Promise<any> {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) }
     const res = await fetch(this.#at + path, { method, headers: this.#headers, ...sent })

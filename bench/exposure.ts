@@ -54,7 +54,7 @@ class Client {
   }
 
   // The bench trusts the shape of the answers that it reads.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   async must(method: string, path: string, body?: unknown): Promise<any> {
     const answer = await this.ask(method, path, body)
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)

@@ -28,7 +28,7 @@ function routes(): Plugin {
 }
 
 // Vite looks for a default export here.
-// eslint-disable-next-line no-restricted-exports
+// oxlint-disable-next-line no-restricted-exports
 export default defineConfig({
   root: import.meta.dirname,
   base: '/app/',

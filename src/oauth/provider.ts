@@ -71,7 +71,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   const consented = new AsyncLocalStorage<GrantId>()
   const shared = sharedOptions(deps, origin)
   // The library's types of an endpoint violate exactOptionalPropertyTypes.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  // oxlint-disable-next-line typescript/consistent-type-assertions
   const provider = oauthProvider({
     schema: {
       oauthClient: { modelName: 'oauth_clients' },

@@ -99,7 +99,7 @@ export class StoreServer implements PostgresPool {
       query: (text: unknown, values?: readonly unknown[]): never => {
         if (typeof text !== 'string') throw new TypeError('the store uses no cursors')
         // Kysely's interface has two signatures. Kysely uses only the one with a query text.
-        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+        // oxlint-disable-next-line typescript/consistent-type-assertions
         return query(text, values ?? []) as never
       },
       release: (discard?: boolean) => client.release(discard === true || pool !== this.#pool),
@@ -236,7 +236,7 @@ function isSocket(value: unknown): value is Socket {
 
 /** The library's result has all fields that Kysely reads. */
 function resultOf<R>(result: unknown): PostgresQueryResult<R> {
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  // oxlint-disable-next-line typescript/consistent-type-assertions
   return result as PostgresQueryResult<R>
 }
 

@@ -32,7 +32,7 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
         // Move the entry to the end, because the first entry is evicted.
         cache.delete(key)
         cache.set(key, cached)
-        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+        // oxlint-disable-next-line typescript/consistent-type-assertions
         return cached.value as Promise<T>
       }
       // The store may change during the load, so the age counts from the start of the load.
@@ -56,7 +56,7 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
       const entry = cache.get(key)
       if (entry === undefined || (maxAgeMs !== Infinity && now() - entry.at > maxAgeMs)) return undefined
       // The cast is safe, as in recall().
-      // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+      // oxlint-disable-next-line typescript/consistent-type-assertions
       return entry.known as T | undefined
     },
     // Also drops a load in progress, which may have read the old state.

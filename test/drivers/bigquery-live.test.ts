@@ -21,7 +21,7 @@ const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 1_000_000, timeoutMs: 6
 const skip = (PROJECT === undefined || KEY === undefined) && 'BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY are not set'
 
 // The test reads fields of real responses.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 type Json = any
 
 const MADE = [

@@ -28,7 +28,7 @@ function start(env: Record<string, string>, args: readonly string[] = []) {
     errors: text(child.stderr),
     send: (message: unknown) =>
       void child.stdin.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`),
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any
+    // oxlint-disable-next-line typescript/no-explicit-any
     next: async (): Promise<any> => JSON.parse((await lines.next()).value ?? 'null'),
     async ended() {
       child.stdin.end()

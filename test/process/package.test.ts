@@ -110,7 +110,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
         name,
       )
     }
-    for (const tool of ['typescript', 'eslint', 'playwright-core']) {
+    for (const tool of ['typescript', 'oxlint', 'playwright-core']) {
       assert.ok(!names.some((each) => each.startsWith(`${tool} `)), tool)
     }
   })

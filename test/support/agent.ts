@@ -6,10 +6,10 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly messages: readonly any[]
   /** The last message of the answer. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly json: any
 }
 
@@ -49,7 +49,7 @@ export class Agent {
   }
 
   /** Calls a tool, and returns the structured content of the answer. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   async tool(name: string, args: object = {}, era: Era = 'modern'): Promise<any> {
     const reply = await this.call(era, name, args)
     if (reply.json?.result === undefined) throw new Error(`${name}: ${reply.status} ${reply.text}`)

@@ -35,7 +35,7 @@ export interface Answer {
   readonly headers: Headers
   readonly text: string
   // Tests read fields that they expect in the response.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly json: any
 }
 

@@ -53,7 +53,7 @@ export type Reply =
   | 'reset'
 
 // Tests read fields that they expect in the request.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 type Json = any
 
 interface Place {

@@ -18,7 +18,7 @@ const INSTALLED = join(HOME, 'node_modules/.package-lock.json')
  * the field that is set.
  */
 // Tests read the fields that the protocol defines.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 export type Message = any
 
 export type Method =
