@@ -48,7 +48,8 @@ export interface Asked {
   readonly teams: readonly {
     readonly id: string
     readonly name: string
-    readonly datasources: readonly { readonly id: string; readonly name: string }[]
+    /** Null if the page lists no datasources of the team, because it would be too long. */
+    readonly datasources: readonly { readonly id: string; readonly name: string }[] | null
   }[]
 }
 
@@ -68,18 +69,8 @@ function formOf({ clientName, host, hasDocument, redirectUri, isOwnComputer, acc
   const boxes = SCOPES.filter((scope) => scopes.includes(scope)).map(
     (scope) => `<label><input type="checkbox" name="scope" value="${scope}" checked> ${SENTENCES[scope]}</label>`,
   )
-  const listed = teams.map(
-    ({
-      id,
-      name,
-      datasources,
-    }) => `<label><input type="checkbox" name="team" value="${id}" checked> ${escaped(name)}</label>
-<fieldset>${datasources
-      .map(
-        (each) =>
-          `<label><input type="checkbox" name="datasource" value="${each.id}" data-team="${id}" checked> ${escaped(each.name)}</label>`,
-      )
-      .join('\n')}</fieldset>`,
+  const listed = teams.map(({ id, name, datasources }) =>
+    datasources === null ? wholeTeam(id, name) : teamWith(id, name, datasources),
   )
   return `<p>This agent asks for access to Vitrine:</p>
 <h1>${escaped(host)}</h1>
@@ -94,6 +85,21 @@ function formOf({ clientName, host, hasDocument, redirectUri, isOwnComputer, acc
 <p>It can never write, and never see what the teams do not show. You can narrow or end its access at any time.</p>
 <p><button name="allow">Allow</button> <button name="refuse" type="button">Refuse</button></p>
 </form>`
+}
+
+function teamWith(id: string, name: string, datasources: readonly { readonly id: string; readonly name: string }[]) {
+  const boxes = datasources.map(
+    (each) =>
+      `<label><input type="checkbox" name="datasource" value="${each.id}" data-team="${id}" checked> ${escaped(each.name)}</label>`,
+  )
+  return `<label><input type="checkbox" name="team" value="${id}" checked> ${escaped(name)}</label>
+<fieldset>${boxes.join('\n')}</fieldset>`
+}
+
+/** Such a team can be chosen only with all its datasources. */
+function wholeTeam(id: string, name: string): string {
+  return `<label><input type="checkbox" name="team" value="${id}" data-whole disabled> ${escaped(name)}</label>
+<fieldset><p class="quiet">There are too many datasources to list them here. To choose this team, first tick “Also datasources that are added to these teams later”.</p></fieldset>`
 }
 
 const SIGN_IN_SCRIPT = `${TELLING_SCRIPT}
@@ -124,6 +130,7 @@ const CONSENT_SCRIPT = `${TELLING_SCRIPT}
 const form = document.querySelector('form')
 const ticked = (name) => [...form.querySelectorAll('input[name=' + name + ']:checked:not(:disabled)')].map((box) => box.value)
 const update = () => {
+  for (const box of form.querySelectorAll('input[data-whole]')) box.disabled = !form.later.checked
   for (const box of form.querySelectorAll('input[name=datasource]')) {
     const team = form.querySelector('input[name=team][value="' + box.dataset.team + '"]')
     box.disabled = !team.checked || form.later.checked
