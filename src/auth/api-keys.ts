@@ -47,7 +47,12 @@ export interface KeyOrder {
 export interface KeyDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
-  readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
+  /** Returns those of `ids` that the account can reach. */
+  readonly reached: (
+    tx: Transaction<Tables>,
+    accountId: AccountId,
+    ids: readonly string[],
+  ) => Promise<ReadonlySet<string>>
   /** Called when a created or changed key expires within a week. */
   readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
   readonly notices?: Notices
@@ -347,7 +352,7 @@ export async function requireOwn(
     details.push('teamIds: contains a team that you do not belong to')
   }
   if (order.datasourceIds !== undefined) {
-    const reached: ReadonlySet<string> = await deps.reached(tx, accountId)
+    const reached = await deps.reached(tx, accountId, order.datasourceIds)
     if (order.datasourceIds.some((id) => !reached.has(id))) {
       details.push('datasourceIds: contains a datasource that you do not reach')
     }

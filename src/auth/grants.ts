@@ -48,7 +48,12 @@ export interface GrantChange {
 export interface GrantDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
-  readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
+  /** Returns those of `ids` that the account can reach. */
+  readonly reached: (
+    tx: Transaction<Tables>,
+    accountId: AccountId,
+    ids: readonly string[],
+  ) => Promise<ReadonlySet<string>>
   readonly now?: () => number
 }
 
