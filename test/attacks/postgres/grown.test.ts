@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
-import { IN_THREAD, judge } from '../../../src/drivers/postgres/guard/judge.ts'
+import { HERE, IN_THREAD, judge } from '../../../src/drivers/postgres/guard/judge.ts'
 import { parseText } from '../../../src/drivers/postgres/guard/syntax/parse-text.ts'
 import { shop } from '../../support/postgres-catalog.ts'
 
@@ -129,4 +129,16 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
   }
   process.stdout.write(`${JSON.stringify(tally)}\n`)
   assert.ok(tally.made > tally.grown / 2)
+})
+
+test('the main thread confines a long query only once, even if it needs lower limits', async () => {
+  await loadModule()
+  const passes = (pairs: number): readonly [string, number] => {
+    let count = 0
+    const text = `SELECT ${list(pairs, () => "string_agg(name, '0') < string_agg(name, 'x')", ', ')} FROM customers`
+    const verdict = judge(parseText, { text, catalog: shop(), rowCap: 1_000, params: [] }, { ...HERE, meter: () => void (count += 1) })
+    return [verdict.kind, count]
+  }
+  assert.deepEqual(passes(1), ['made', 2])
+  assert.deepEqual(passes(20), ['heavy', 1])
 })

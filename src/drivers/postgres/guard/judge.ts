@@ -203,8 +203,17 @@ function rewrite(tree: unknown, asked: Case, bounds: Bounds, places: Places | nu
     if ('tree' in made) return made
     // The query compares or keeps long values, so the printed text must limit them. Most queries need no such limit.
     // Each round adds one of the two limits.
-    settings = { ...settings, ...made }
+    settings = { ...settings, ...made, bounds: forAgain(settings.bounds) }
   }
+}
+
+/** A query that must be confined again may take this part of the main thread's bounds, in each round. */
+const PART_OF_AGAIN = 1 / 4
+
+/** Returns the bounds of the next round. A worker thread has enough time for all rounds. */
+function forAgain(bounds: Bounds): Bounds {
+  const { work, nodes, isHere } = bounds
+  return isHere ? { ...bounds, work: work * PART_OF_AGAIN, nodes: nodes * PART_OF_AGAIN } : bounds
 }
 
 interface Settings {
@@ -248,7 +257,10 @@ function confineOnce(
     comparedMax: grown.comparesOpen ? SORTED_MAX : comparedMax,
     keptMax: grown.keepsOpen && collects ? KEPT_MAX : keptMax,
   }
-  if (lower.comparedMax < comparedMax || lower.keptMax < keptMax) return lower
+  if (lower.comparedMax < comparedMax || lower.keptMax < keptMax) {
+    if (walk.isHere && walk.printed > forAgain(bounds).nodes) throw new TooMuchHere()
+    return lower
+  }
   for (const { limit } of walk.bases) limit(grown)
   const lists = mayCopy(walk, words) ? checkPartitions(confined, exposed) : null
   const bound = costBound(walk)
