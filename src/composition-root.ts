@@ -37,6 +37,7 @@ import { tryQuery } from './query/try-example-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf, rootKeysOf } from './secrets.ts'
 import { removeAllHidden } from './store/delete-team.ts'
 import { openStore } from './store/open.ts'
+import { expiredInvitations } from './teams/expired-invitations.ts'
 import { endAllInvitationsBy } from './teams/invitations.ts'
 import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
 import { reachedBy } from './teams/team-counts.ts'
@@ -189,6 +190,7 @@ export async function openRooms(options: RoomsOptions) {
     redis,
     ended,
     endInvitationsOf: endAllInvitationsBy,
+    invitations: expiredInvitations({ store, clock, now }),
     membershipsOf: (call: Call) => membershipsOf({ store }, call),
     reachableIds: async (call: Call, reader: Membership) =>
       (await reachable({ store }, call, reader)).map(({ id }) => id),

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -28,7 +29,11 @@ interface Deps {
 }
 
 interface DeleteDeps extends Deps {
-  endInvitationsOf(tx: Transaction<Tables>, accountId: AccountId): Promise<void>
+  endInvitationsOf(
+    db: Kysely<Tables>,
+    accountId: AccountId,
+    commit: (work: (tx: Transaction<Tables>) => Promise<unknown>) => Promise<unknown>,
+  ): Promise<void>
 }
 
 export async function account(deps: Pick<Deps, 'store'>, call: Call): Promise<Account> {
@@ -74,11 +79,20 @@ export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readon
       eb.and([eb('account_id', '=', accountId), eb('closed_at', 'is not', null)]),
     )
     await deleteInPortions(deps.store, 'access_entries', (eb) => eb('account_id', '=', accountId))
+    await deleteInPortions(deps.store, 'invitations', (eb) =>
+      eb.and([eb('email', '=', email.toLowerCase()), eb('used_at', 'is', null)]),
+    )
+    await deps.endInvitationsOf(deps.store.db, accountId, async (work) => {
+      await deps.store.write(work)
+      // SQLite answers synchronously, so let other requests run.
+      await setImmediate()
+    })
     await deps.store.write(async (tx) => {
       await requireOtherOwners(tx, accountId)
       const changes = changesOf({ name }, null)
       await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
-      await deps.endInvitationsOf(tx, accountId)
+      // The account may have sent others in the meantime.
+      await deps.endInvitationsOf(tx, accountId, (work) => work(tx))
       // These rows have no foreign key, so they are not deleted with the account.
       await tx.deleteFrom('invitations').where('email', '=', email.toLowerCase()).where('used_at', 'is', null).execute()
       await tx.deleteFrom('verifications').where('value', '=', accountId).execute()

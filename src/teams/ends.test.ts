@@ -5,8 +5,9 @@ import { deleteAccount } from '../auth/own-account.ts'
 import { attempts } from '../auth/attempt-counter.ts'
 import { authenticator } from '../auth/authenticate.ts'
 import { mayEnter, type Call } from '../auth/caller.ts'
-import { asId, type TeamId } from '../ids.ts'
+import { asId, newId, type InvitationId, type TeamId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
+import { largestTurn } from '../../test/support/largest-turn.ts'
 import { startSmtp } from '../../test/support/mail.ts'
 import {
   auth,
@@ -20,6 +21,7 @@ import {
 } from '../../test/support/people.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, totp } from '../../test/support/totp.ts'
+import { until } from '../../test/support/until.ts'
 import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember } from './invitations.ts'
 import { changeMember, leaveTeam, openTeam, removeMember } from './memberships.ts'
@@ -27,6 +29,18 @@ import { createTeam, deleteTeam } from './teams.ts'
 
 const countOf = async (rooms: Rooms, table: keyof Tables) =>
   (await rooms.store.db.selectFrom(table).selectAll().execute()).length
+
+const invited = (rooms: Rooms) =>
+  rooms.store.db.selectFrom('invitations').select('email').where('email', '!=', 'admin@example.test').execute()
+
+async function addInvitations(rooms: Rooms, team_id: TeamId, by: Call, count: number): Promise<void> {
+  const rows = Array.from({ length: count }, (_, n) => ({
+    ...{ id: newId<InvitationId>(), team_id, email: `${n}@example.test`, role: 'MEMBER' as const, used_at: null },
+    ...{ invited_by: by.caller.accountId, token_hash: newId(), created_at: new Date(rooms.now()).toISOString() },
+    expires_at: new Date(rooms.now() + 86_400_000).toISOString(),
+  }))
+  await rooms.store.write((tx) => tx.insertInto('invitations').values(rows).execute())
+}
 
 async function join(rooms: Rooms, owner: Call, teamId: TeamId, call: Call, email: string): Promise<void> {
   const at = await requireMembership(rooms, owner, teamId)
@@ -42,6 +56,42 @@ for (const dialect of DIALECTS) {
       source = await storeSource(dialect)
     })
     after(() => source[Symbol.asyncDispose]())
+
+    test('the invitations that a deleted account sent end one team at a time', async () => {
+      await using rooms = await openRooms(source)
+      const owner = await someone(rooms, 'owner@example.test')
+      const admin = await someone(rooms, 'admin@example.test')
+      const [teams, each] = [4, 60]
+      for (let n = 0; n < teams; n++) {
+        const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: `T${n}` })).id)
+        await join(rooms, owner, teamId, admin, 'admin@example.test')
+        const at = await requireMembership(rooms, owner, teamId)
+        await changeMember(rooms, owner, at, admin.caller.accountId, { role: 'ADMIN' })
+        await addInvitations(rooms, teamId, admin, each)
+      }
+      const left = async () => (await invited(rooms)).length
+      assert.equal(await left(), teams * each)
+      const most = await largestTurn(left, () => deleteAccount(rooms, admin, { confirm: 'admin@example.test' }))
+      assert.equal(await left(), 0)
+      if (dialect === 'sqlite') assert.equal(most, each)
+    })
+
+    test('expired invitations are deleted, except of a member who has not opened the team', async () => {
+      await using rooms = await openRooms(source)
+      const owner = await someone(rooms, 'owner@example.test')
+      const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: 'T' })).id)
+      const at = await requireMembership(rooms, owner, teamId)
+      await join(rooms, owner, teamId, await someone(rooms, 'opened@example.test'), 'opened@example.test')
+      await someone(rooms, 'waiting@example.test', { verified: true })
+      for (const name of ['waiting', 'expired']) await addMember(rooms, owner, at, { email: `${name}@example.test`, role: 'MEMBER' }) // prettier-ignore
+      rooms.clock.at += 10 * 86_400_000
+      await addMember(rooms, owner, at, { email: 'pending@example.test', role: 'MEMBER' })
+      rooms.clock.at += 5 * 86_400_000
+      await addMember(rooms, owner, at, { email: 'new@example.test', role: 'MEMBER' })
+      await until('two invitations are deleted', async () => (await invited(rooms)).length === 3)
+      const emails = (await invited(rooms)).map(({ email }) => email.split('@')[0])
+      assert.deepEqual(emails.sort(), ['new', 'pending', 'waiting'])
+    })
 
     test('deleting an account deletes its sessions, keys, access entries, second factor, links and invitations', async () => {
       await using rooms = await openRooms(source)
@@ -177,7 +227,8 @@ for (const dialect of DIALECTS) {
       const entry = { datasource_id, account_id: owner.caller.accountId }
       await rooms.store.write((tx) => tx.insertInto('access_entries').values(entry).execute())
       await deleteTeam(rooms, owner, at, { confirm: 't' })
-      assert.deepEqual([await countOf(rooms, 'invitations'), await countOf(rooms, 'access_entries')], [0, 0])
+      assert.equal(await countOf(rooms, 'invitations'), 0)
+      await until('the access list is deleted', async () => (await countOf(rooms, 'access_entries')) === 0)
       const rows = await rooms.store.db.selectFrom('audit').select('id').where('team_id', '=', teamId).execute()
       assert.equal(rows.length, 3)
       const bo = await someone(rooms, 'bo@example.test')

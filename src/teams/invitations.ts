@@ -4,7 +4,7 @@
 // contains the ids of accounts.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { Call } from '../auth/caller.ts'
@@ -13,7 +13,7 @@ import { invitationLetter } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
-import type { Role } from '../contract/schemas.ts'
+import { Role } from '../contract/schemas.ts'
 import type { InvitationTable, Tables } from '../store/tables.ts'
 import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
@@ -35,6 +35,7 @@ export interface InviteDeps extends TeamChangeDeps {
   readonly mail: Mail
   readonly origin: () => string
   readonly tries: Attempts
+  readonly invitations: { prune(): void }
 }
 
 /** `inviteToken` is shown only in this answer. */
@@ -55,6 +56,7 @@ export async function addMember(
   const { teamId } = membership
   const email = order.email.toLowerCase()
   const at = (deps.now ?? Date.now)()
+  deps.invitations.prune()
   const inviteToken = randomBytes(32).toString('base64url')
   if (deps.mail.isOn) {
     await deps.tries.spend([{ key: `invitations by: ${membership.accountId}`, ...MAILS_BY_ACCOUNT }])
@@ -166,51 +168,51 @@ export async function endInvitationsBy(
   accountId: Membership['accountId'],
   role: Role | null,
 ): Promise<readonly string[]> {
-  const made = await tx
-    .selectFrom('invitations')
-    .select(['id', 'email', 'role', 'used_at'])
-    .where('team_id', '=', teamId)
-    .where('invited_by', '=', accountId)
-    .execute()
   const mayStill = (invited: Role) =>
     role !== null && roleAtLeast(role, 'ADMIN') && canGrant({ role, status: 'ACTIVE' }, invited)
-  const ended: string[] = []
-  for (const row of made.filter((each) => !mayStill(each.role))) {
-    if (row.used_at !== null && !(await endWaiting(tx, teamId, row))) continue
-    await tx.deleteFrom('invitations').where('id', '=', row.id).execute()
-    ended.push(row.email)
-  }
-  return ended
+  const roles = Role.options.filter((each) => !mayStill(each))
+  if (roles.length === 0) return []
+  const made = tx
+    .selectFrom('invitations')
+    .where('invitations.team_id', '=', teamId)
+    .where('invited_by', '=', accountId)
+    .where('invitations.role', 'in', roles)
+  const pending = await made.select('email').where('used_at', 'is', null).execute()
+  const joined = made
+    .innerJoin('accounts', 'accounts.email', 'invitations.email')
+    .innerJoin('memberships', 'memberships.account_id', 'accounts.id')
+    .where('memberships.team_id', '=', teamId)
+    .where('memberships.status', '=', 'INVITED')
+    .whereRef('memberships.role', '=', 'invitations.role')
+    .where('used_at', 'is not', null)
+  const waiting = await joined.select('invitations.email').execute()
+  await tx
+    .deleteFrom('memberships')
+    .where('team_id', '=', teamId)
+    .where('account_id', 'in', joined.select('accounts.id'))
+    .execute()
+  await tx
+    .deleteFrom('invitations')
+    .where('team_id', '=', teamId)
+    .where('invited_by', '=', accountId)
+    .where('role', 'in', roles)
+    .execute()
+  return [...pending, ...waiting].map(({ email }) => email)
 }
 
-export async function endAllInvitationsBy(tx: Transaction<Tables>, accountId: Membership['accountId']): Promise<void> {
-  const teams = await tx
+/** Ends all invitations of an account, each team in a call of `commit`. */
+export async function endAllInvitationsBy(
+  db: Kysely<Tables>,
+  accountId: Membership['accountId'],
+  commit: (work: (tx: Transaction<Tables>) => Promise<unknown>) => Promise<unknown>,
+): Promise<void> {
+  const teams = await db
     .selectFrom('invitations')
     .select('team_id')
     .distinct()
     .where('invited_by', '=', accountId)
     .execute()
-  for (const { team_id } of teams) await endInvitationsBy(tx, team_id, accountId, null)
-}
-
-/**
- * Removes the member that the invitation has made, if the team was not opened yet. Returns false if nobody was removed.
- */
-async function endWaiting(
-  tx: Transaction<Tables>,
-  teamId: TeamId,
-  { email, role }: { readonly email: string; readonly role: Role },
-): Promise<boolean> {
-  const account = await accountBy(tx, email)
-  if (account === undefined) return false
-  const removed = await tx
-    .deleteFrom('memberships')
-    .where('team_id', '=', teamId)
-    .where('account_id', '=', account.id)
-    .where('status', '=', 'INVITED')
-    .where('role', '=', role)
-    .executeTakeFirst()
-  return removed.numDeletedRows > 0n
+  for (const { team_id } of teams) await commit((tx) => endInvitationsBy(tx, team_id, accountId, null))
 }
 
 /** Returns the invitations that can still be accepted, oldest first. */
