@@ -13,3 +13,14 @@ export function inSlices(): () => Promise<void> | undefined {
     })
   }
 }
+
+/** Like Array.map(), in slices. */
+export async function mapInSlices<T, U>(items: readonly T[], map: (item: T, n: number) => U): Promise<readonly U[]> {
+  const mapped: U[] = []
+  const pause = inSlices()
+  for (const [n, item] of items.entries()) {
+    await pause()
+    mapped.push(map(item, n))
+  }
+  return mapped
+}

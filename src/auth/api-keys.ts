@@ -3,6 +3,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
+import { mapInSlices } from '../event-loop-slices.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, Tables } from '../store/tables.ts'
@@ -68,7 +69,8 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  return rows.map((row) => shownKey(row, now(deps)))
+  // Each key may list 1,000 datasources.
+  return await mapInSlices(rows, (row) => shownKey(row, now(deps)))
 }
 
 /**

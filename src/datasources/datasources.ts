@@ -5,7 +5,7 @@ import type { Target } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { ConnectionSettings, Driver } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
-import { inSlices } from '../event-loop-slices.ts'
+import { mapInSlices } from '../event-loop-slices.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { newId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
@@ -74,13 +74,7 @@ export async function listDatasources(
   deps.audit.record(call, { teamId: membership.teamId, outcome: 'ANSWERED' })
   const isManager = call.caller.kind === 'session' && roleAtLeast(membership.role, 'ADMIN')
   const counts = await deps.catalogs.counts(rows)
-  const items: (DatasourceItem | ManagedItem)[] = []
-  const pause = inSlices()
-  for (const [n, row] of rows.entries()) {
-    await pause()
-    items.push((isManager ? managedItemOf : itemOf)(row, counts[n] ?? null))
-  }
-  return items
+  return await mapInSlices(rows, (row, n) => (isManager ? managedItemOf : itemOf)(row, counts[n] ?? null))
 }
 
 export async function reachable(

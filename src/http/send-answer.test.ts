@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import fastify from 'fastify'
+import { z } from 'zod'
+import { turnsDuring } from '../../test/support/turns-during.ts'
 import { encode } from '../query/encode-body.ts'
-import { answerPrebuilt } from './send-answer.ts'
+import { answer, answerPrebuilt } from './send-answer.ts'
 
 test('long rows are sent in slices without a copy, and their memory is released after the last slice', async () => {
   const rows = Buffer.from(`[["${'é😀'.repeat(200_000)}"]]`)
@@ -44,4 +46,36 @@ test('long rows are sent in slices without a copy, and their memory is released 
     await app.close()
   }
   assert.equal(given, 1)
+})
+
+test('other requests run between two elements of a list that takes long to write', async () => {
+  // Each element takes longer than a slice of the event loop.
+  const slow = z.object({ n: z.number() }).transform((it) => {
+    const end = performance.now() + 10
+    while (performance.now() < end);
+    return it
+  })
+  const route = { method: 'GET', path: '/', summary: '', answer: z.array(slow), errors: [] } as const
+  const values = Array.from({ length: 20 }, (_, n) => ({ n, undeclared: true }))
+  await using app = fastify()
+  app.get('/', async (_request, reply) => await answer(reply, route, values))
+  let body = ''
+  const turns = await turnsDuring(async () => void (body = (await app.inject('/')).body))
+  assert.deepEqual(
+    JSON.parse(body),
+    values.map(({ n }) => ({ n })),
+  )
+  assert.ok(turns >= 19, `${turns} turns`)
+})
+
+test('a list is sent whole, whatever its length', async () => {
+  const route = { method: 'GET', path: '/', summary: '', answer: z.array(z.string()), errors: [] } as const
+  for (const values of [[], ['é'], ['é', 'b'], Array.from({ length: 1_000 }, (_, n) => `${n}é`.repeat(2_000))]) {
+    await using app = fastify()
+    app.get('/', async (_request, reply) => await answer(reply, route, values))
+    const { body, headers } = await app.inject('/')
+    assert.deepEqual(JSON.parse(body), values)
+    assert.equal(headers['content-length'], String(Buffer.byteLength(body)))
+    assert.equal(headers['cache-control'], 'no-store')
+  }
 })

@@ -2,7 +2,9 @@
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
 import type { Route } from '../contract/route-type.ts'
+import { mapInSlices } from '../event-loop-slices.ts'
 import type { LentJson, Prebuilt, Streamed } from '../operations/operation-types.ts'
 import { isLent, ownJson } from '../operations/prebuilt-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
@@ -27,10 +29,36 @@ export function answer(
       .code(route.status ?? 204)
       .header('cache-control', 'no-store')
       .send()
+  if (route.answer instanceof z.ZodArray && Array.isArray(value) && value.length > 1)
+    return answerList(reply, route.status ?? 200, route.answer, value, encoding)
   const sent: unknown = route.answer.parse(value)
   const status = route.startsJob === true && hasJob(sent) ? 202 : (route.status ?? 200)
   return sendCompressed(reply, status, JSON.stringify(sent), {}, encoding)
 }
+
+/**
+ * Parses and writes one element after the other, and lets other requests run in between, because a list may have
+ * megabytes.
+ */
+async function answerList(
+  reply: FastifyReply,
+  status: number,
+  schema: z.ZodArray,
+  values: readonly unknown[],
+  encoding: Encoding | null,
+): Promise<FastifyReply> {
+  const texts = await mapInSlices(values, (value, n) => {
+    const [sent] = schema.parse([value])
+    return Buffer.from(`${n === 0 ? '[' : ','}${JSON.stringify(sent)}`)
+  })
+  const parts = [...texts, Buffer.from(']')]
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  if (length <= COPIED_BYTES_MAX) return await sendCompressed(reply, status, Buffer.concat(parts), {}, encoding)
+  return reply.code(status).headers(headersOf()).header('content-length', length).send(slicesOf(parts))
+}
+
+/** A longer list is sent without a copy, so it is not compressed. */
+const COPIED_BYTES_MAX = 4 * 1024 * 1024
 
 /** Answers 304 if the caller already has the JSON. */
 export function answerPrebuilt(

@@ -5,6 +5,7 @@ import { storeSource } from '../../test/support/stores.ts'
 import { turnsDuring } from '../../test/support/turns-during.ts'
 import { asId, newId, type ApiKeyId, type TeamId } from '../ids.ts'
 import { requireMembership } from './require-membership.ts'
+import { listKeys, type ShownKey } from '../auth/api-keys.ts'
 import { listTeamKeys, type TeamKey } from './team-keys.ts'
 import { createTeam } from './teams.ts'
 
@@ -44,4 +45,27 @@ test('other requests run while the keys of many members are listed, the oldest f
   assert.equal(times.length, 3_000)
   assert.deepEqual(times, times.toSorted())
   assert.ok(turns > 3, `${turns} turns`)
+})
+
+test('other requests run while the keys of one account are listed', async () => {
+  await using source = await storeSource('sqlite')
+  await using rooms = await openRooms(source)
+  const call = await someone(rooms, 'owner@example.test')
+  const datasource_ids = JSON.stringify(Array.from({ length: 1_000 }, () => newId()))
+  const unset = { last_used_at: null, expires_at: null, revoked_at: null, warned_at: null, last_client: null }
+  const keys = Array.from({ length: 300 }, () => ({
+    ...{
+      id: newId<ApiKeyId>(),
+      account_id: call.caller.accountId,
+      hash: newId(),
+      created_at: '2026-01-01T00:00:00.000Z',
+    },
+    ...{ name: 'k', hint: 'hint', scopes: '["data:read"]', team_ids: null, ended_team_ids: '[]', ...unset },
+    ...{ datasource_ids, replaces: null, replaced_by: null },
+  }))
+  await rooms.store.write((tx) => tx.insertInto('api_keys').values(keys).execute())
+  let listed: readonly ShownKey[] = []
+  const turns = await turnsDuring(async () => void (listed = await listKeys(rooms, call)))
+  assert.deepEqual([listed.length, listed.at(-1)?.datasourceIds?.length], [300, 1_000])
+  assert.ok(turns > 0, `${turns} turns`)
 })

@@ -23,12 +23,17 @@ export function withinTeam<T extends Limited>(shown: T, teamId: TeamId, reachedI
   }
 }
 
-/** Calls `read` for each member who has rows in `table`. Returns all results, the oldest first. */
-export async function readByMember<T extends Made>(
+/**
+ * Calls `read` for each member who has rows in `table`, and `show` for each row. Returns what is shown, the oldest
+ * first. Other requests run between two members and between two rows.
+ */
+export async function readByMember<R, T extends Made>(
   db: Store['db'],
   teamId: TeamId,
   table: 'api_keys' | 'connector_grants',
-  read: (accountId: AccountId) => Promise<readonly T[]>,
+  read: (accountId: AccountId) => Promise<readonly R[]>,
+  /** Returns null for a row that is not shown. */
+  show: (row: R) => T | null,
 ): Promise<readonly T[]> {
   const members = await db
     .selectFrom('memberships')
@@ -41,8 +46,12 @@ export async function readByMember<T extends Made>(
   const all: T[] = []
   const pause = inSlices()
   for (const { account_id } of members) {
+    for (const row of await read(account_id)) {
+      await pause()
+      const shown = show(row)
+      if (shown !== null) all.push(shown)
+    }
     await pause()
-    all.push(...(await read(account_id)))
   }
   return all.sort((a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id))
 }

@@ -28,20 +28,17 @@ export async function listTeamGrants(
   const { teamId } = membership
   const at = (deps.now ?? Date.now)()
   const reachedIds = await reachedIdsOf(deps.store.db, membership)
-  return await readByMember(deps.store.db, teamId, 'connector_grants', async (accountId) => {
-    const ofMember = aliveGrants(deps.store.db, teamId, at).where('connector_grants.account_id', '=', accountId)
-    const rows = await ofMember.execute()
-    return rows
-      .filter((row) => reaches(row, teamId))
-      .map((row) => {
-        const grant = shownGrant(row)
-        return {
-          ...withinTeam(grant, teamId, reachedIds),
-          accountId,
-          email: row.email,
-        }
-      })
-  })
+  return await readByMember(
+    deps.store.db,
+    teamId,
+    'connector_grants',
+    (accountId) =>
+      aliveGrants(deps.store.db, teamId, at).where('connector_grants.account_id', '=', accountId).execute(),
+    (row) => {
+      if (!reaches(row, teamId)) return null
+      return { ...withinTeam(shownGrant(row), teamId, reachedIds), accountId: row.account_id, email: row.email }
+    },
+  )
 }
 
 /**

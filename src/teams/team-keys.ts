@@ -26,19 +26,17 @@ export async function listTeamKeys(
   const { teamId } = membership
   const at = (deps.now ?? Date.now)()
   const reachedIds = await reachedIdsOf(deps.store.db, membership)
-  return await readByMember(deps.store.db, teamId, 'api_keys', async (accountId) => {
-    const rows = await aliveKeys(deps.store.db, teamId, at).where('api_keys.account_id', '=', accountId).execute()
-    return rows
-      .filter((row) => reaches(row, teamId))
-      .map((row) => {
-        const { lastClient: _elsewhere, ...key } = shownKey(row, at)
-        return {
-          ...withinTeam(key, teamId, reachedIds),
-          accountId,
-          email: row.email,
-        }
-      })
-  })
+  return await readByMember(
+    deps.store.db,
+    teamId,
+    'api_keys',
+    (accountId) => aliveKeys(deps.store.db, teamId, at).where('api_keys.account_id', '=', accountId).execute(),
+    (row) => {
+      if (!reaches(row, teamId)) return null
+      const { lastClient: _elsewhere, ...key } = shownKey(row, at)
+      return { ...withinTeam(key, teamId, reachedIds), accountId: row.account_id, email: row.email }
+    },
+  )
 }
 
 /**
