@@ -19,6 +19,10 @@ const MEGABYTE = again(3, "repeat('x', 1000)", (inner) => `repeat(${inner}, 10)`
 const DASHES = "repeat('-----', 10000)"
 const COMMAS = again(3, "repeat('x,', 480)", (inner) => `repeat(${inner}, 10)`)
 
+/** Returns a FROM item with a text of at least this many bytes. */
+const made = (unit: string, bytes: number): string =>
+  `(SELECT repeat(repeat(repeat('${unit}', ${Math.ceil(bytes / unit.length / 256)}), 16), 16) AS x OFFSET 0) q`
+
 const REFUSED: readonly (readonly [string, string, string])[] = [
   ['repeat of a long constant', "SELECT repeat('abcdefghij0123456789abcdefghij', 10000)", 'limit: repeat'],
   ['a count over the limit', "SELECT repeat('x', 10001)", 'limit: repeat'],
@@ -187,6 +191,59 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
     'limit: size',
   ],
   ['named arguments', "SELECT repeat(text => 'x', count => 10)", 'limit: repeat'],
+  ['a cast to json[]', `SELECT x::json[] IS NULL FROM ${made('0,', 300_000)}`, 'limit: size'],
+  ['a cast of an array to json[]', `SELECT x::text[]::json[] IS NULL FROM ${made('0,', 300_000)}`, 'limit: size'],
+  ['a cast to a multirange', `SELECT x::int4multirange IS NULL FROM ${made('[1,2),', 60_000)}`, 'limit: size'],
+  [
+    'a function that is a cast to a multirange',
+    `SELECT int4multirange(x) IS NULL FROM ${made('[1,2),', 60_000)}`,
+    'limit: size',
+  ],
+  ['a cast to an array of ranges', `SELECT x::int4range[] IS NULL FROM ${made('"[1,2)",', 60_000)}`, 'limit: size'],
+  [
+    'a parameter that is cast to a multirange often',
+    `SELECT ${list(40, () => 'x::int4multirange IS NULL')} FROM (SELECT $1::text AS x OFFSET 0) q`,
+    'limit: size',
+  ],
+  [
+    'a multirange in the columns of a document',
+    `SELECT r.m IS NULL FROM (SELECT json_build_object('m', x) AS j FROM ${made('[1,2),', 60_000)}) z, json_to_record(j) AS r(m int4multirange)`,
+    'limit: size',
+  ],
+  ['parse_ident', `SELECT parse_ident(x) IS NULL FROM ${made('a.', 300_000)}`, 'limit: size'],
+  [
+    'arrays that become jsonb',
+    `SELECT ${list(60, () => 'to_jsonb(x) IS NULL')} FROM (SELECT x::text[] AS x FROM ${made('0,', 600_000)} OFFSET 0) r`,
+    'limit: size',
+  ],
+  [
+    'a list of arguments that becomes jsonb',
+    `SELECT ${list(60, () => 'jsonb_build_array(VARIADIC x) IS NULL')} FROM (SELECT x::text[] AS x FROM ${made('0,', 600_000)} OFFSET 0) r`,
+    'limit: size',
+  ],
+  [
+    'array_to_string',
+    `SELECT ${list(60, () => "array_to_string(x, '') IS NULL")} FROM (SELECT x::text[] AS x FROM ${made('0,', 600_000)} OFFSET 0) r`,
+    'limit: size',
+  ],
+  [
+    'concat of a list of arguments',
+    `SELECT ${list(60, () => 'concat(VARIADIC x) IS NULL')} FROM (SELECT x::text[] AS x FROM ${made('0,', 600_000)} OFFSET 0) r`,
+    'limit: size',
+  ],
+  ['casts to varbit[]', `SELECT x::varbit[] IS NULL FROM ${made('0,', 1_000_000)}`, 'limit: size'],
+  ['casts to bpchar[]', `SELECT x::bpchar[] IS NULL FROM ${made('0,', 1_000_000)}`, 'limit: size'],
+  ['casts to text[]', `SELECT x::text[] IS NULL FROM ${made('0,', 1_000_000)}`, 'limit: size'],
+  [
+    'control characters in json',
+    `SELECT ${list(40, () => 'to_json(x) IS NULL')} FROM ${made('\u0001', 1_000_000)}`,
+    'limit: size',
+  ],
+  [
+    'quotation marks that are split and joined',
+    `SELECT length(x) FROM ${again(7, `(SELECT repeat('"', 1000) AS x OFFSET 0) q`, (q) => `(SELECT string_to_array(x, NULL)::text AS x FROM ${q} OFFSET 0) q`)}`,
+    'limit: size',
+  ],
 ]
 for (const [name, sql, expected] of REFUSED) {
   test(`is refused: ${name}`, async () => {

@@ -45,6 +45,7 @@ import {
 } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
 import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
+import { keptByCall, memoryOf } from './kept-memory.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
 import { readRegex } from './pattern-reader.ts'
 import { flagsOf, GROUPS_MAX, groupsIn, NESTED_MAX } from './pattern-size.ts'
@@ -494,11 +495,26 @@ class Growth implements Grown {
     if (item.RangeFunction) {
       const { alias, functions } = item.RangeFunction
       const size = this.#parts({ functions })
-      const sizes = definedSizes(item.RangeFunction, size) ?? (alias?.colnames ?? [word('')]).map(() => size)
+      const defined = definedSizes(item.RangeFunction, size)
+      if (defined) this.#addDefined(item.RangeFunction, size)
+      const sizes = defined ?? (alias?.colnames ?? [word('')]).map(() => size)
       return this.#bind(alias, sizes, [])
     }
     this.#parts(item)
     return []
+  }
+
+  /** Counts the values of columns that the caller defines, which a function reads from text. Throws Refusal. */
+  #addDefined(item: Struct<'RangeFunction'>, size: Size): void {
+    for (const { ColumnDef: column } of definitionsIn(item)) {
+      const name = words(column?.typeName?.names).at(-1) ?? ''
+      const made = castSize(undefined, size, column?.typeName)
+      if (!isNumber(made) && (made.own > size.own || made.times > size.times)) this.#make(made)
+      this.#addLevels(name, undefined, size)
+      const memory = isArrayType(column?.typeName) ? 1 : memoryOf(name, false, false)
+      if (memory > 1 && !COUNTED_TYPES.test(name))
+        this.#keepArgument(size, { made: memory, given: Math.min(memory, GIVEN_MAX) })
+    }
   }
 
   /**
@@ -906,6 +922,11 @@ class Growth implements Grown {
     if (!arg) return castSize(arg, size, typeName)
     this.#decompress([arg], [size])
     const name = words(typeName?.names).at(-1) ?? ''
+    this.#addLevels(name, arg, size)
+    if (!arg.A_Const && !isArrayType(typeName)) {
+      const made = memoryOf(name, false, false)
+      if (made > 1 && !COUNTED_TYPES.test(name)) this.#keepArgument(size, { made, given: Math.min(made, GIVEN_MAX) })
+    }
     if (!arg.A_Const && size.kind !== 'json') {
       this.#search(size, COSTS.get(name) ?? ((typeName?.arrayBounds ?? []).length > 0 ? LIST_COST : 0))
       if (name === 'jsonb') {
@@ -914,6 +935,26 @@ class Growth implements Grown {
     }
     const isNumeric = name === 'numeric' && (typeName?.arrayBounds ?? []).length === 0
     return { ...castSize(arg, size, typeName), isNumeric }
+  }
+
+  /** Counts what a call keeps of an argument until the row ends, in copies of it. Throws Refusal. */
+  #keepArgument(size: Size, { made, given, collected = 0 }: { made: number; given: number; collected?: number }): void {
+    if (isNumber(size) || size.isComputed === true) return
+    const copies = size.isAssumed === true ? 0 : copiesOfOthers(size)
+    const isCollectedValue = isCollected(size)
+    this.#values.add({
+      own: ownBytes(size) * made,
+      others: isCollectedValue ? 0 : copies * given,
+      collected: isCollectedValue && size.kind !== 'json' ? copies * collected : 0,
+    })
+  }
+
+  /** Counts an lquery: it keeps an entry for each `|` in it, for each of its levels. Throws Refusal. */
+  #addLevels(type: string, text: Node | undefined, size: Size): void {
+    if (!/^_?lquery$/.test(type)) return
+    const known = text && literalText(text)
+    const bytes = ownBytes(size) + Math.min(size.times, COPIES_COUNTED) * LQUERY_MAX
+    this.#values.add({ own: known === undefined ? (bytes * bytes * LEVEL_BYTES) / 16 : levelBytes(known) })
   }
 
   #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
@@ -962,6 +1003,11 @@ class Growth implements Grown {
     else if (!isAny) this.#equate(sides, 1 + copies.left)
     else if (sides[1]) this.#scan(sides[1], EQUAL_COST)
     this.#scanJson(symbol, sides)
+    if (DOCUMENT_OPERATORS.has(symbol)) {
+      for (const side of sides) if (side.kind === 'json') this.#values.add({ own: ownBytes(side) * DOCUMENT_COPIES })
+    }
+    const pattern = LEVEL_OPERATORS.test(symbol) ? given.flatMap((side) => literalText(side) ?? []) : []
+    for (const text of pattern) this.#values.add({ own: levelBytes(text) })
     if (symbol === '/' || symbol === '%') this.#divide(sides)
     if (symbol === '*') this.#multiply(sides)
     if (symbol === '^') this.#power(given, sides)
@@ -1017,6 +1063,8 @@ class Growth implements Grown {
       for (const size of sizes) this.#scan(size, CALL_COST, UNMEASURED.has(name) ? CALL_COST : 0)
     }
     this.#scanJson(name, sizes, args)
+    const kept = keptByCall(name, call.func_variadic === true)
+    for (const size of sizes) this.#keepArgument(size, kept)
     if (WIDENS.test(name) && sizes[0]) this.#widen(sizes[0], groupsKept(name, args, sizes))
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
@@ -1526,7 +1574,11 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
       return replaced(first, 1, third, backReferences(args[2]))
     case 'string_to_array':
     case 'regexp_split_to_array':
-      return { ...scaled(total(sizes), 2), isMany: true }
+      // A quotation mark becomes five: `"\"",`.
+      return { ...scaled(total(sizes), TEXT_ELEMENT), isMany: true }
+    case 'parse_ident':
+      // Each letter and its point become a text and a copy of it.
+      return { ...scaled(total(sizes), PARSED_IDENTIFIER), isMany: true }
     case 'translate':
       return scaled(first, isAscii(args[2]) ? 1 : 4)
     case 'format':
@@ -1586,8 +1638,14 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
       return scaled(first, 3)
     case 'to_char':
       return total([first, scaled(second, 16)])
-    default:
-      return { ...total(sizes), isNumeric: undefined }
+    default: {
+      // With one argument, the name of a type is a cast.
+      const isCast = name.endsWith('multirange') && args.length === 1
+      return {
+        ...scaled(total(sizes), isCast ? memoryOf(name, false, args[0]?.A_Const !== undefined) : 1),
+        isNumeric: undefined,
+      }
+    }
   }
 }
 
@@ -1670,19 +1728,23 @@ function literalSize(value: Struct<'A_Const'>): Size {
 function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> | undefined): Size {
   const cast = castAs(arg, size, typeName)
   if (!NUMBER_RANGES.test(words(typeName?.names).at(-1) ?? '') || arg?.A_Const) return cast
-  const read = documentOf(cast)
-  return { ...read, own: read.own + 2 * NUMBER_BYTES }
+  // Not of the cast, which counts the memory of a multirange.
+  const { own, letters } = documentOf(size)
+  return { ...cast, own: cast.own + own - size.own + 2 * NUMBER_BYTES, letters }
 }
 
 const NUMBER_RANGES = /^num(?:multi)?range$/
 
 function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> | undefined): Size {
-  const [name = ''] = words(typeName?.names).slice(-1)
-  const isArray = (typeName?.arrayBounds ?? []).length > 0
+  const name = (words(typeName?.names).at(-1) ?? '').replace(/^_/, '')
+  const isArray = isArrayType(typeName)
   const [length = 0, scale = 0] = (typeName?.typmods ?? []).map((each) => Math.abs(wholeNumber(each) ?? 0))
   const elementsMax = isArray ? Math.max(1, size.own / 2 + size.times * STORED_BYTES) : 1
   // The server fills values of these types up to their length. For a numeric, `length` and `scale` are its digits.
-  if (PADDED.has(name)) return { ...size, own: size.own + elementsMax * Math.max(length, 1), kind: undefined }
+  if (PADDED.has(name)) {
+    const texts = isArray ? scaled(size, PADDED_ELEMENT) : size
+    return { ...texts, own: texts.own + elementsMax * Math.max(length, 1), kind: undefined }
+  }
   if (FIXED_TYPES.has(name)) return isArray ? scaledOwn(size, 8) : { ...fixed([size]), before: size.before }
   const isLiteral = arg?.A_Const !== undefined
   if (name === 'numeric') {
@@ -1694,18 +1756,73 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
     return size.own === 0 && number.kind === 'number' ? { ...number, digits: digitsOf(size) } : number
   }
   if (DOCUMENTS.has(name)) return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
-  if (name === 'json') return { ...size, kind: isArray ? undefined : 'json' }
-  if (name === 'bytea') return scaled(size, 2)
+  if (name === 'json' && !isArray) return { ...size, kind: 'json' }
+  if (name === 'bytea' && !isArray) return scaled(size, 2)
   if (isArray && PARSED.test(name)) return scaled(size, PARSED_ELEMENT)
-  if (isArray && !/^(?:text|varchar|citext)$/.test(name)) return { ...scaledOwn(size, ELEMENT), kind: undefined }
+  const memory = memoryOf(name, isArray, isLiteral)
+  // The text of an array counted already.
+  if (isArray) return scaledBy(size, isList(arg) ? Math.ceil(memory / TEXT_ELEMENT) : memory)
+  if (name.endsWith('multirange')) return scaled(size, memory)
+  if (memory >= UNKNOWN && !isNumber(size) && size.isComputed !== true) return scaledOwn(size, memory)
   return size.kind === undefined ? size : { ...size, kind: undefined }
 }
 
 /** Types whose elements take so many times their text while PostgreSQL reads an array: 2 bytes of text took 2 kB. */
 const PARSED = /^ts(?:vector|query)$/
 const PARSED_ELEMENT = 1_000
-/** The same for other elements: a name has 64 bytes, and an lquery took 140. */
-const ELEMENT = 80
+/** The bytes of an element of bit[] and bpchar[], for each byte of its text. */
+const PADDED_ELEMENT = 8
+/** The same for text[]. */
+const TEXT_ELEMENT = 5
+const PARSED_IDENTIFIER = 40
+/** The memory of types that are not known (kept-memory.ts). */
+const UNKNOWN = 400
+/** A parameter of a type that is not known counts as at most so many copies. */
+const GIVEN_MAX = 40
+/** Types whose sizes castSize() counts. */
+const COUNTED_TYPES = new RegExp(
+  `^(?:lquery|${[...FIXED_TYPES, 'bit', 'varbit', 'bpchar', 'char'].join('|')})$|multirange$`,
+)
+
+function scaledBy(size: Size, memory: number): Size {
+  return { ...(memory >= UNKNOWN ? scaledOwn(size, memory) : scaled(size, memory)), kind: undefined }
+}
+
+function isArrayType(type: Struct<'TypeName'> | undefined): boolean {
+  return (type?.arrayBounds ?? []).length > 0 || words(type?.names).at(-1)?.startsWith('_') === true
+}
+
+/** Returns whether an expression is an array, and no text of one. */
+function isList(node: Node | undefined): boolean {
+  if (node?.CoalesceExpr) return isList(node.CoalesceExpr.args?.[0])
+  if (node?.ColumnRef) return (storedColumn(node.ColumnRef)?.kind ?? 'text') !== 'text'
+  if (node?.FuncCall) return ARRAYS.test(words(node.FuncCall.funcname).at(-1) ?? '')
+  if (node?.SubLink) return node.SubLink.subLinkType === 'ARRAY_SUBLINK'
+  return node?.A_ArrayExpr !== undefined || isArrayType(node?.TypeCast?.typeName)
+}
+
+const ARRAYS = /^(?:array_(?!to_)|string_to_array$|regexp_split_to_array$)/
+
+/** Returns the copies of values in a value that are no stored values. */
+function copiesOfOthers({ times, columns }: Size): number {
+  const stored = columns ? [...columns.of.values()].reduce((sum, count) => sum + count, 0) * columns.by : 0
+  return Math.max(Math.min(times, COPIES_COUNTED) - stored, 0)
+}
+
+/** Operators that build a document of the parts of a document, and how many copies of it they keep. */
+const DOCUMENT_OPERATORS: ReadonlySet<string> = new Set(['-', '#-', '||'])
+const DOCUMENT_COPIES = 8
+
+/** The bytes that an lquery keeps for each of its levels and each `|` (lquery_in() of ltree_io.c). */
+const LEVEL_BYTES = 24
+/** The limit on a text that is read as lquery, unless it is a constant. */
+const LQUERY_MAX = 4_096
+/** Operators of ltree, whose pattern may be an lquery. */
+const LEVEL_OPERATORS = /^[?^]?~$|^\?$/
+
+function levelBytes(text: string): number {
+  return LEVEL_BYTES * (text.match(/\./g)?.length ?? 0) * (text.match(/\|/g)?.length ?? 0)
+}
 
 /** Types whose values are filled up to their length. */
 const PADDED: ReadonlySet<string> = new Set(['bit', 'varbit', 'bpchar', 'char'])
@@ -1736,13 +1853,17 @@ function scaledOwn(size: Size, by: number): Size {
   return { ...size, own: size.own * by, kind: undefined }
 }
 
+/** Returns the columns that the caller defines: json_to_record(…) AS t(a numeric). */
+function definitionsIn({ coldeflist, functions = [] }: Struct<'RangeFunction'>): readonly Node[] {
+  return coldeflist ?? functions.flatMap(({ List: list }) => list?.items?.[1]?.List?.items ?? [])
+}
+
 /** Returns the sizes of columns that the caller defines: json_to_record(…) AS t(a numeric). */
-function definedSizes({ coldeflist, functions = [] }: Struct<'RangeFunction'>, size: Size): Size[] | undefined {
-  const inside = functions.flatMap(({ List: list }) => list?.items?.[1]?.List?.items ?? [])
-  const definitions = coldeflist ?? inside
+function definedSizes(item: Struct<'RangeFunction'>, size: Size): Size[] | undefined {
+  const definitions = definitionsIn(item)
   if (definitions.length === 0) return undefined
   const sizes = definitions.map(({ ColumnDef: column }) => castSize(undefined, size, column?.typeName))
-  return coldeflist ? sizes : [...sizes, ...Array<Size>(8).fill(size)]
+  return item.coldeflist ? sizes : [...sizes, ...Array<Size>(8).fill(size)]
 }
 
 /**

@@ -1,0 +1,139 @@
+// Tells how much memory a call or a cast keeps for each byte of its argument, until the row ends. int4multirange keeps
+// two strings of a kilobyte for each range of six letters. A function or type that is on no list here counts as
+// UNKNOWN, so that one that is added later is on the safe side.
+
+/** The memory of calls and types that are on no list: the worst that was measured is 350, for a multirange. */
+const UNKNOWN = 400
+/** The same for values of parameters, which have 65,536 bytes together. */
+const UNKNOWN_GIVEN = 40
+/** Functions of PostGIS. */
+const SPATIAL = 100
+
+/** The memory that a call keeps, in copies of its argument, if constants make the argument or a parameter gives it. */
+interface Kept {
+  readonly made: number
+  readonly given: number
+  /** The same, if the argument is collected from rows. Other limits bound the arguments of extensions. */
+  readonly collected: number
+}
+
+const NOTHING: Kept = { made: 0, given: 0, collected: 0 }
+
+const list = (text: string): readonly string[] => text.split(/\s+/).filter((name) => name !== '')
+
+/** Functions whose memory is a few times their arguments, and those that other rules of value-growth.ts count. */
+const PROPORTIONAL = list(`
+  any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or count every json_agg json_agg_strict
+  json_object_agg json_object_agg_strict json_object_agg_unique json_object_agg_unique_strict jsonb_agg
+  jsonb_agg_strict jsonb_object_agg jsonb_object_agg_strict jsonb_object_agg_unique
+  jsonb_object_agg_unique_strict max min range_agg range_intersect_agg string_agg sum corr covar_pop
+  covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+  stddev stddev_pop stddev_samp variance var_pop var_samp mode percentile_cont percentile_disc
+  row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
+  abs cbrt ceil ceiling degrees div erf erfc exp factorial floor gamma lgamma gcd lcm ln log log10 min_scale
+  mod pi power pow radians round scale sign sqrt trim_scale trunc width_bucket random random_normal acos
+  acosd asin asind atan atand atan2 atan2d cos cosd cot cotd sin sind tan tand sinh cosh tanh asinh acosh
+  atanh float4 float8 int2 int4 int8 numeric
+  ascii bit_length btrim casefold char_length character_length chr concat concat_ws format initcap left
+  length lower lpad ltrim md5 normalize is_normalized octet_length overlay position quote_ident
+  quote_literal quote_nullable regexp_count regexp_instr regexp_like regexp_match regexp_matches
+  regexp_replace regexp_split_to_array regexp_split_to_table regexp_substr repeat replace reverse right rpad
+  rtrim split_part starts_with string_to_array string_to_table strpos substr substring to_ascii to_bin to_hex
+  to_oct translate unicode_assigned unistr upper like_escape similar_to_escape similar_escape text varchar
+  bpchar textlen
+  bit_count convert convert_from convert_to crc32 crc32c decode encode get_bit get_byte set_bit set_byte
+  sha224 sha256 sha384 sha512
+  age clock_timestamp date date_add date_bin date_part date_subtract date_trunc extract isfinite justify_days
+  justify_hours justify_interval make_date make_interval make_time make_timestamp make_timestamptz now
+  overlaps statement_timestamp timeofday timezone transaction_timestamp timestamp timestamptz time timetz
+  interval
+  json_array_elements json_array_elements_text json_array_length json_each json_each_text json_extract_path
+  json_extract_path_text json_object_keys json_strip_nulls json_typeof jsonb_array_elements
+  jsonb_array_elements_text jsonb_array_length jsonb_contained jsonb_contains jsonb_each jsonb_each_text
+  jsonb_exists jsonb_exists_all jsonb_exists_any jsonb_extract_path jsonb_extract_path_text jsonb_object_keys
+  jsonb_path_exists jsonb_path_exists_tz jsonb_path_match jsonb_path_match_tz jsonb_pretty jsonb_typeof
+  json_to_record json_to_recordset jsonb_to_record jsonb_to_recordset
+  array_append array_cat array_dims array_fill array_length array_lower array_ndims array_position
+  array_positions array_prepend array_remove array_replace array_upper cardinality trim_array unnest
+  generate_subscripts generate_series
+  isempty lower_inc upper_inc lower_inf upper_inf range_merge int4range int8range
+  numrange tsrange tstzrange daterange int4multirange int8multirange nummultirange tsmultirange
+  tstzmultirange datemultirange parse_ident
+  area center diagonal diameter height isclosed isopen npoints pclose popen radius slope width box
+  bound_box circle line lseg path point polygon
+  numnode querytree setweight strip ts_delete ts_filter ts_rank ts_rank_cd tsquery_phrase
+  abbrev broadcast family host hostmask inet_merge inet_same_family masklen netmask network set_masklen
+  macaddr8_set7bit
+  gen_random_uuid uuidv4 uuidv7 uuid_extract_timestamp uuid_extract_version
+  enum_first enum_last enum_range num_nulls num_nonnulls pg_typeof pg_collation_for hashtext hashtextextended
+  pg_size_pretty pg_size_bytes set_config current_setting pg_column_size
+  citext unaccent digest hmac uuid_generate_v3 uuid_generate_v5`)
+
+/** Functions that keep more, and how many copies of their argument. */
+const CALLS: ReadonlyMap<string, number> = new Map([
+  ...PROPORTIONAL.map((name) => [name, 0] as const),
+  // An element of an array becomes an entry of 32 bytes, and a text of its own.
+  ...list('to_jsonb jsonb_build_array jsonb_build_object jsonb_object array_to_string').map((n) => [n, 8] as const),
+  ...list('array_reverse array_sample array_shuffle array_sort array_to_tsvector tsvector_to_array').map(
+    (name) => [name, 8] as const,
+  ),
+  ...list('jsonb_set jsonb_set_lax jsonb_insert jsonb_concat jsonb_delete jsonb_delete_path jsonb_strip_nulls').map(
+    (name) => [name, 8] as const,
+  ),
+  ...list('jsonb_path_query jsonb_path_query_tz jsonb_path_query_array jsonb_path_query_array_tz').map(
+    (name) => [name, 8] as const,
+  ),
+  ...list('jsonb_path_query_first jsonb_path_query_first_tz multirange').map((name) => [name, 8] as const),
+  // Control characters become six letters, in a buffer of twice the size.
+  ...list('to_json array_to_json row_to_json json_build_array json_build_object json_object').map(
+    (name) => [name, 12] as const,
+  ),
+  // A letter of a format becomes a node, and a word of a text an entry.
+  ...list('to_char to_date to_number to_timestamp').map((name) => [name, 40] as const),
+  ...list('to_tsvector json_to_tsvector jsonb_to_tsvector to_tsquery plainto_tsquery phraseto_tsquery').map(
+    (name) => [name, 40] as const,
+  ),
+  ...list('websearch_to_tsquery ts_headline').map((name) => [name, 40] as const),
+  ...list('similarity word_similarity strict_word_similarity show_trgm').map((name) => [name, 40] as const),
+])
+/** Functions that build arrays and documents of few elements from single values: parameters count once. */
+const JOINS = /^(?:to_jsonb?|jsonb?_build_(?:array|object)|jsonb_path_query\w*|to_(?:char|date|number|timestamp))$/
+
+/** Returns what a function keeps of its arguments. `isVariadic` says that the last one is a list of arguments. */
+export function keptByCall(name: string, isVariadic: boolean): Kept {
+  const known = isVariadic && /^concat/.test(name) ? 8 : CALLS.get(name)
+  if (known === 0) return NOTHING
+  if (known === undefined) {
+    const made = name.startsWith('st_') ? SPATIAL : UNKNOWN
+    return { made, given: name.startsWith('st_') ? 0 : UNKNOWN_GIVEN, collected: 0 }
+  }
+  const isBig = known === 8 && !/^jsonb?_path/.test(name)
+  return { made: known, given: JOINS.test(name) && !isVariadic ? 0 : known, collected: isBig ? known : 0 }
+}
+
+/** The bytes of a value for each byte of its text, for values of these types. */
+const TYPES: ReadonlyMap<string, number> = new Map([
+  ...list('text varchar citext name bytea numeric json jsonb hstore jsonpath').map((name) => [name, 1] as const),
+  ...list('int4range int8range numrange daterange tsrange tstzrange pg_lsn').map((name) => [name, 1] as const),
+  ...list('geometry geography box2d box3d vector halfvec sparsevec cube earth').map((name) => [name, 8] as const),
+  ...list('path polygon').map((name) => [name, 8] as const),
+  ...list('ltree lquery tsvector').map((name) => [name, 16] as const),
+  ...list('ltxtquery tsquery query_int').map((name) => [name, 40] as const),
+])
+/** The same for elements of arrays. */
+const ELEMENTS: ReadonlyMap<string, number> = new Map([
+  ...list('text varchar citext bytea').map((name) => [name, 5] as const),
+  // json_in() keeps a lexer for each element.
+  ...list('json name').map((name) => [name, 80] as const),
+])
+/** Multiranges and arrays of ranges: each bound keeps a string of a kilobyte. */
+const RANGES = 350
+/** A constant is read once, before the first row. Its value still becomes long when it is written as text. */
+const CONSTANT_RANGES = 60
+
+/** Returns the memory of a value of a type, for each byte of its text. */
+export function memoryOf(type: string, isArray: boolean, isConstant: boolean): number {
+  if (type.endsWith('multirange') || (isArray && type.endsWith('range'))) return isConstant ? CONSTANT_RANGES : RANGES
+  if (isConstant) return isArray ? 5 : 1
+  return (isArray ? ELEMENTS : TYPES).get(type) ?? UNKNOWN
+}
