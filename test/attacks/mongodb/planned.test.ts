@@ -29,6 +29,15 @@ const key = (k: number): object => ({ name: `a${k}`, land: `b${k}` })
 const choice = (k: number): object => ({ $or: [{ score: k }, { land: `x${k}` }, { name: `y${k}` }] })
 const lists = (n: number, prefix = 'a'): string[][] => many(n, (k) => [prefix + k])
 
+/** An $or whose branches an index on land and another field may answer. */
+const dated = (n: number): { $or: object[] } => ({ $or: many(n, (k) => ({ land: `x${k}`, since: { $gt: k } })) })
+const filtered = (filter: object): object => ({ collection: 'people', filter })
+const ids = (n: number): object => ({ name: { $in: many(n, String) } })
+const chosen = (k: number): object => ({ $expr: { $or: [{ $eq: ['$score', k] }, { $eq: ['$land', `x${k}`] }, { $eq: ['$name', `y${k}`] }] } })
+const excluded = (n: number): object[] => many(n, (k) => ({ name: { $ne: k } }))
+const joined = (first: object, branches: number): object =>
+  staged({ $limit: 1 }, { $set: { a: first } }, { $lookup: { from: 'people', localField: 'a', foreignField: 'name', pipeline: [{ $match: dated(branches) }], as: 'o' } })
+
 /** mongod drops these conditions, because they are always true. */
 const DROPPED: Readonly<Record<string, object>> = {
   'an empty $and': { $and: [{}] },
@@ -99,6 +108,24 @@ const REFUSED: Readonly<Record<string, object>> = {
   'many different paths': all(600, (k) => ({ [`home.geo.a${k}`]: k })),
   'many different paths in an $elemMatch': { collection: 'people', filter: { 'home.geo': { $elemMatch: { $and: many(600, (k) => ({ [`a${k}`]: k })) } } } },
   'many different paths in two stages': staged(...many(3, (j) => ({ $match: Object.fromEntries(many(200, (k) => [`home.geo.a${j}_${k}`, k])) }))),
+  'a list beside an $or': filtered({ ...ids(2_000), ...dated(300) }),
+  'a list beside an $or in another stage': staged({ $match: ids(2_000) }, { $match: dated(300) }),
+  'a list beside an $or in an $or': filtered({ $or: [{ score: 1 }, { ...ids(2_000), ...dated(300) }] }),
+  'a list beside an $or in a join': staged({ $lookup: { from: 'people', pipeline: [{ $match: { ...ids(2_000), ...dated(300) } }], as: 'o' } }),
+  'a list beside nested $or': filtered({ ...ids(2_000), $or: many(20, () => dated(20)) }),
+  'a list beside an $or in an $expr': filtered({ ...ids(2_000), $expr: { $or: many(100, (k) => ({ $and: [is(k), { $eq: ['$land', k] }] })) } }),
+  'a list beside many $or': filtered({ ...ids(2_000), $and: many(5, choice) }),
+  'short lists beside a long $or': filtered({ ...ids(50), ...dated(2_000) }),
+  'many conditions beside a long $or': filtered({ $and: [...many(8, (k) => ({ name: { $gt: `a${k}` } })), dated(1_000)] }),
+  'a long text beside an $or': filtered({ name: 'a'.repeat(100_000), ...dated(200) }),
+  'a list of arrays beside a long $or': filtered({ name: { $in: lists(60) }, ...dated(100) }),
+  'a list of arrays beside an $or in an $expr': filtered({ $and: [{ name: { $in: lists(150) } }, chosen(1)] }),
+  'a list of arrays beside many $or in $expr': filtered({ $and: [{ name: { $in: lists(60) } }, ...many(3, chosen)] }),
+  'excluded values beside many $or': filtered({ $and: [...excluded(200), ...many(3, choice)] }),
+  'excluded values beside a long $or': filtered({ $and: [...excluded(100), dated(100)] }),
+  'excluded values in two stages': staged({ $match: { $and: excluded(300) } }, { $match: { $and: excluded(300) } }),
+  'excluded lists beside many $or': filtered({ $and: [...many(10, (k) => ({ name: { $nin: many(1_600, (j) => 2_000 * k + j) } })), ...many(6, choice)] }),
+  'many values that are looked up beside an $or': joined({ $range: [0, 9_900] }, 50),
   'many short $or': all(1_400, (k) => ({ $or: [{ name: { $gt: k } }, { land: { $gt: k } }, { score: { $lt: k } }, { since: k }] })),
 }
 
@@ -107,7 +134,7 @@ for (const [name, body] of Object.entries(REFUSED))
     test(`a filter that mongod would plan for long is refused: ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
       const verdict = judge(catalog, body)
       assert.ok('kind' in verdict, 'the query was allowed')
-      assert.match(verdict.why, /before it can begin|with more than one \$or|different paths/)
+      assert.match(verdict.why, /before it can begin|with more than one \$or|different paths|steps for one document|may grow/)
     })
 
 test('a $graphLookup over many arrays is refused if its filter would be planned for long', () => {
@@ -136,7 +163,15 @@ const ALLOWED: Readonly<Record<string, object>> = {
   '60 arrays in an $or beside other $or': all(4, (k) => (k === 0 ? { $or: many(60, (n) => ({ name: [`a${n}`] })) } : choice(k))),
   '500 arrays in an $or': either(500, (k) => ({ name: [k] })),
   'a list of 500 arrays': { collection: 'people', filter: { name: { $in: lists(500) } } },
-  'a list of 60 arrays beside several $or': all(3, (k) => (k === 0 ? { name: { $in: lists(60) } } : choice(k))),
+  'a list of 35 arrays beside several $or': all(3, (k) => (k === 0 ? { name: { $in: lists(35) } } : choice(k))),
+  '1,000 ids beside an $or': filtered({ ...ids(1_000), ...dated(20) }),
+  '1,000 ids beside five $or': filtered({ ...ids(1_000), $and: many(5, choice) }),
+  '1,000 ids, and a join with an $or': staged({ $match: ids(1_000) }, { $lookup: { from: 'people', pipeline: [{ $match: dated(100) }], as: 'o' } }),
+  'an $or of 100 branches beside excluded values': filtered({ land: { $nin: many(100, String) }, ...dated(100) }),
+  'an $or of 1,000 branches beside four conditions': filtered({ land: 'BE', since: { $gt: 1, $lt: 9 }, score: 3, ...dated(1_000) }),
+  'lists in the branches of an $or': either(20, (k) => ({ land: k, name: { $in: many(500, String) } })),
+  'excluded lists of two paths': filtered({ name: { $nin: many(1_600, String) }, land: { $nin: many(1_600, String) } }),
+  'values that are looked up beside an $or': joined({ $range: [0, 1_000] }, 10),
   '490 different paths': all(490, (k) => ({ [`home.geo.a${k}`]: k })),
   'the same paths in many conditions': all(5_000, (k) => ({ [`home.geo.a${k % 450}`]: { $gt: k } })),
   'many keys in one $or': { collection: 'people', filter: { land: 'BE', $or: many(3_000, key) } },
@@ -150,3 +185,23 @@ for (const [name, body] of Object.entries(ALLOWED))
       const verdict = judge(catalog, body)
       assert.ok(!('kind' in verdict), 'kind' in verdict ? verdict.why : '')
     })
+
+test('the $or of restrictSearchWithMatch is printed in a form that mongod does not plan', () => {
+  const search = { from: 'people', startWith: '$boss', connectFromField: 'boss', connectToField: '_id', as: 'o' }
+  const printed = (restrictSearchWithMatch: object): unknown => {
+    const verdict = judge(SAMPLED, staged({ $graphLookup: { ...search, restrictSearchWithMatch } }))
+    assert.ok(!('kind' in verdict), 'kind' in verdict ? verdict.why : '')
+    const stages: readonly { readonly [name: string]: unknown }[] = verdict.pipeline
+    const stage = stages.find((each) => '$graphLookup' in each)?.['$graphLookup']
+    return Object.entries(Object(stage)).find(([name]) => name === 'restrictSearchWithMatch')?.[1]
+  }
+  const $or = [{ land: 'BE' }, { score: { $in: [1, 2] } }]
+  assert.deepEqual(printed({ $or }), { $nor: [{ $nor: $or }] })
+  assert.deepEqual(printed({ name: 'a', $or, $nor: [{ land: 'NL' }] }), {
+    name: 'a',
+    $nor: [{ land: 'NL' }, { $nor: $or }],
+  })
+  assert.deepEqual(printed({ $and: [{ $or: [{ $or }, { name: 'a' }] }] }), {
+    $and: [{ $nor: [{ $nor: [{ $nor: [{ $nor: $or }] }, { name: 'a' }] }] }],
+  })
+})

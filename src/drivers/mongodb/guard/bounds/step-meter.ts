@@ -19,6 +19,7 @@ import {
 import type { Collation } from './collation.ts'
 import { bytesAt, isStored, longestAt, type Extent } from './value-size.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
+import type { BsonDocument } from '../../confined-query.ts'
 import type { Work } from './work-budget.ts'
 
 /** The limit for one document, about 0.2 s. A step takes mongod about 50 ns. */
@@ -33,12 +34,24 @@ const KEPT_MAX = 512 * 1024 * 1024
 const BYTES_WRITTEN = 100
 
 /**
- * The limit on comparisons of excluded values in the filters of a query, and the limit on comparisons of alternative
- * values. It is reached with 550 conditions of one value each. For each condition, the planner compares its values with
- * all values that it has collected for the path. A comparison takes up to 400 ns for each index, and no timeout ends
- * the planner.
+ * The limit on comparisons of alternative values in the filters of a query. It is reached with 550 conditions of one
+ * value each. For each condition, the planner compares its values with all values that it has collected for the path. A
+ * comparison takes up to 400 ns for each index, and no timeout ends the planner.
  */
 const PAIRS_MAX = 150_000
+
+/**
+ * The limit on values that the planner copies. mongod 6.0 plans a filter as alternatives: it copies the conditions
+ * beside an $or into each branch of the $or, for each plan. A value takes up to 1 µs and 700 bytes in each copy, and no
+ * timeout ends the planner.
+ */
+const COPIES_MAX = 300_000
+/** A condition, and a branch beside which there is a condition, take as long as this many more values. */
+const CONDITION_COPIED = 4
+/** This many bytes of a value take as long as one more value. */
+const BYTES_COPIED = 500
+/** A comparison of an excluded value or of an array takes up to 300 ns for each index, as long as two values. */
+const PAIR_COPIES = 2
 
 /**
  * The limit on conditions in the $or of a query that has more than one $or. The planner makes up to 64 plans from the
@@ -55,18 +68,94 @@ const CHOSEN_MAX = 5_000
 const PATHS_MAX = 500
 
 /** The number of plans that the planner makes for a query with this many $or. */
-export function plansOf(choices: number): number {
+function plansOf(choices: number): number {
   return choices === 0 ? 1 : choices === 1 ? 10 : 64
+}
+
+/** Returns how often the planner copies a condition beside this many $or with so many branches. */
+export function copiesBeside(choices: number, branches: number): number {
+  return plansOf(choices) * Math.max(1, branches)
+}
+
+/** Counts what the planner copies for conditions that must all be true. */
+export class Conjunction {
+  #values = 0
+  /** The comparisons of the conditions with each other. */
+  #compared = 0
+  #exclusions = 0
+  #excluded = 0
+  #arrays = 0
+  /** The arrays in the branches of the $or. */
+  #arraysWithin = 0
+  /** The branches of the longest $or. */
+  #branches = 0
+  /** The values that are copied in the branches of the $or. */
+  #within = 0
+
+  /** The number of values that the planner copies for each plan. */
+  get copies(): number {
+    const beside = this.#values === 0 ? 0 : this.#branches * (CONDITION_COPIED + this.#values)
+    return this.#within + beside + this.#compared * Math.max(1, this.#branches)
+  }
+
+  condition(values: number, bytes: number): void {
+    this.#values += CONDITION_COPIED + values + bytes / BYTES_COPIED
+  }
+
+  /** The planner makes an interval between each two excluded values. For each condition, it makes all intervals again. */
+  exclude(values: number): void {
+    this.#compared += PAIR_COPIES * this.#excluded
+    this.#exclusions++
+    this.#excluded += values
+  }
+
+  /** For each array in the list of an $in, the planner sorts all intervals again. */
+  list(arrays: number): void {
+    this.#compared += sorted(this.#arrays + arrays) - sorted(this.#arrays)
+    this.#arrays += arrays
+  }
+
+  /** Adds an $or with these branches. The planner may merge their arrays. */
+  either(branches: readonly Conjunction[]): void {
+    let [scans, arrays] = [0, 0]
+    for (const branch of branches) {
+      scans += Math.max(1, branch.#branches)
+      arrays += branch.#arrays + branch.#arraysWithin
+      this.#within += branch.copies
+    }
+    this.#within += sorted(arrays)
+    this.#branches = Math.max(this.#branches, scans)
+    this.#arraysWithin += arrays
+  }
+
+  /** Adds other conditions that must be true, too. */
+  and(other: Conjunction): void {
+    this.#compared +=
+      other.#compared + PAIR_COPIES * (this.#excluded * other.#exclusions + this.#arrays * other.#arrays)
+    this.#values += other.#values
+    this.#exclusions += other.#exclusions
+    this.#excluded += other.#excluded
+    this.#arrays += other.#arrays
+    this.#arraysWithin += other.#arraysWithin
+    this.#branches = Math.max(this.#branches, other.#branches)
+    this.#within += other.#within
+  }
+
+  /** Adds the conditions of another pipeline, which mongod plans separately. */
+  beside(other: Conjunction): void {
+    this.#within += other.copies
+  }
+}
+
+function sorted(arrays: number): number {
+  return (PAIR_COPIES * arrays * (arrays + 1)) / 2
 }
 
 /** The parts of a filter's condition that take the planner long. */
 export interface Planned {
-  /** For each $ne, $nin, $not and $nor, the number of values that it excludes. */
-  readonly excluded: readonly number[]
+  readonly all: Conjunction
   /** The number of values of each condition that stands alone in an $or, and of each comparison in an $expr. */
   readonly alternatives: readonly number[]
-  /** A 1 for each array in the list of an $in. */
-  readonly arrays: readonly number[]
   /** A 1 for each branch of an $or that only compares a path with an array. */
   readonly branches: readonly number[]
   /** The paths that the filter tests. */
@@ -102,11 +191,12 @@ export class Load {
   readonly collation: Collation | null
   #steps = 0
   #kept = 0
-  readonly #excluded = new Pairs()
+  #all = new Conjunction()
   readonly #alternatives = new Pairs()
-  readonly #arrays = new Pairs()
   readonly #branches = new Pairs()
   readonly #paths = new Set<string>()
+  /** The names of the conditions of each filter that were counted. */
+  readonly #planned = new Map<BsonDocument, Set<string>>()
   #choices = 0
   #chosen = 0
 
@@ -126,14 +216,26 @@ export class Load {
     )
   }
 
-  /** Throws Refusal if the planner takes too long for the condition. */
-  plan({ excluded, alternatives, arrays, branches, paths, choices, chosen }: Planned): void {
-    if (this.#excluded.add(excluded) > PAIRS_MAX)
-      throw refusedLimit(
-        'exclusions',
-        `for the $ne, $nin, $not and $nor of the query, ${this.#excluded.compared()}`,
-        'Write one $nin with a list of values instead of many conditions on a path.',
-      )
+  /** Counts the filters of a pipeline, which mongod plans separately. */
+  apart<T>(body: () => T): T {
+    const before = this.#all
+    this.#all = new Conjunction()
+    try {
+      return body()
+    } finally {
+      before.beside(this.#all)
+      this.#all = before
+    }
+  }
+
+  /**
+   * Counts a condition of a filter once, even if it is printed both before and after the projection. Throws Refusal if
+   * the planner takes too long.
+   */
+  plan(filter: BsonDocument, name: string, { all, alternatives, branches, paths, choices, chosen }: Planned): void {
+    const names = this.#planned.get(filter) ?? new Set()
+    if (names.has(name)) return
+    this.#planned.set(filter, names.add(name))
     if (this.#alternatives.add(alternatives) > PAIRS_MAX)
       throw refusedLimit(
         'alternatives',
@@ -148,12 +250,13 @@ export class Load {
         'Test fewer paths, or send several queries.',
       )
     this.#choices += choices
-    const plans = plansOf(this.#choices)
-    if (this.#arrays.add(arrays) * plans > PAIRS_MAX)
+    this.#all.and(all)
+    const copies = this.#all.copies * plansOf(this.#choices)
+    if (copies > COPIES_MAX)
       throw refusedLimit(
-        'arrays',
-        `for the arrays in the $in of the query, ${this.#arrays.compared(plans)}`,
-        'Compare fewer arrays, or use no $or beside them.',
+        'copies',
+        `the database copies or compares about ${Math.round(copies)} values of the filters before it can begin; the limit is ${COPIES_MAX}`,
+        'Use shorter lists, fewer branches in each $or, and fewer $or. Write one $nin with a list of values instead of many conditions on a path. Or send several queries.',
       )
     // The $or of the branches is one of the choices itself.
     const others = plansOf(Math.max(this.#choices - 1, 0))
@@ -225,8 +328,8 @@ export class Meter {
     return this.#load.collation
   }
 
-  plan(condition: Planned): void {
-    this.#load.plan(condition)
+  plan(filter: BsonDocument, name: string, condition: Planned): void {
+    this.#load.plan(filter, name, condition)
   }
 
   /**

@@ -23,7 +23,16 @@ export function confinePipeline(
   variables: Variables<Extent>,
   isRead = true,
 ): Flow {
-  const stages = checkStages(pipeline, whole)
+  return whole.load.apart(() => confineOn(whole, collection, checkStages(pipeline, whole), variables, isRead))
+}
+
+function confineOn(
+  whole: Whole,
+  collection: ExposedCollection,
+  stages: readonly BsonDocument[],
+  variables: Variables<Extent>,
+  isRead: boolean,
+): Flow {
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops, {

@@ -24,7 +24,7 @@ import {
   textsOf as textsOfValue,
   type Compared,
 } from '../bounds/collation.ts'
-import type { Planned } from '../bounds/step-meter.ts'
+import { Conjunction, type Planned } from '../bounds/step-meter.ts'
 import { searchSteps, STEP_READS } from '../bounds/operator-steps.ts'
 import { parsePattern, WORK_EACH, type ParsedPattern } from '../body/pattern-tree.ts'
 import { hold, locate, type Located, type Scope } from '../documents/scope.ts'
@@ -62,9 +62,8 @@ interface Walk {
 
 /** Counts the parts of a condition while it is confined. */
 interface Plan extends Planned {
-  readonly excluded: number[]
+  all: Conjunction
   readonly alternatives: number[]
-  readonly arrays: number[]
   readonly branches: number[]
   readonly paths: Set<string>
   choices: number
@@ -94,9 +93,8 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
   for (const [name, below] of Object.entries(all)) {
     if (name === '$comment') continue
     const planned: Plan = {
-      excluded: [],
+      all: new Conjunction(),
       alternatives: [],
-      arrays: [],
       branches: [],
       paths: new Set(),
       tests: 0,
@@ -119,7 +117,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
       scope.meter.step(walk.computed)
     }
     // A condition that cannot run before the projection is confined again after it, and is counted then.
-    if (isEarly || early === null) within(all, name, () => scope.meter.plan(planned))
+    if (isEarly || early === null) within(all, name, () => scope.meter.plan(all, name, planned))
   }
   return { printed, hoistable, early: first }
 }
@@ -146,7 +144,7 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
     const { tests, values, chosen } = planned
     const all = alternatives(name, below)
     const isCompared = name === '$or' && !isOneList(all)
-    const branches = all.map((branch) => {
+    const confined = (branch: Bson): BsonDocument => {
       const before = planned.values
       const printed = conditions(branch, above, walk)
       if (isCompared && isAlone(branch)) {
@@ -154,9 +152,10 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
         if (hasArray(branch)) planned.branches.push(1)
       }
       return printed
-    })
+    }
+    const branches = isCompared ? either(all, planned, confined) : all.map(confined)
     // mongod rewrites a $nor of one branch to $not, and an $or inside the $nor to $in.
-    if (name === '$nor') planned.excluded.push(planned.values - values)
+    if (name === '$nor') planned.all.exclude(planned.values - values)
     if (name === '$or' && branches.length > 1) {
       planned.choices++
       planned.chosen = chosen + planned.tests - tests
@@ -165,7 +164,7 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
   }
   if (name === '$expr' && above === '') {
     walk.hoistable = false
-    countCompared(below, walk.planned.alternatives)
+    countCompared(below, walk.planned)
     return computed(below, walk.scope).printed
   }
   if (name.startsWith('$')) throw refusedName(name)
@@ -176,6 +175,21 @@ function alternatives(name: string, value: Bson): readonly Bson[] {
   if (!isArray(value)) throw refusedOperator(name, 'it takes an array of filters', `Write {"${name}": [{…}, {…}]}.`)
   if (value.length === 0) throw new Broken(`${name} takes at least one filter`)
   return value
+}
+
+/** Reads each branch of an $or. Counts its conditions separately, if there are several branches. */
+function either<T>(branches: readonly Bson[], planned: Plan, read: (branch: Bson) => T): readonly T[] {
+  if (branches.length < 2) return branches.map(read)
+  const { all } = planned
+  const apart: Conjunction[] = []
+  const made = branches.map((branch) => {
+    planned.all = new Conjunction()
+    apart.push(planned.all)
+    return read(branch)
+  })
+  planned.all = all
+  all.either(apart)
+  return made
 }
 
 /** Returns whether mongod rewrites an $or to one $in. Otherwise, the planner sorts all values for each branch. */
@@ -245,16 +259,26 @@ function isPlain([name, operand]: readonly [string, Bson]): boolean {
 const COMPARISONS = new Set(['$eq', '$gt', '$gte', '$lt', '$lte'])
 
 /**
- * Adds the number of values of each comparison in an $expr. mongod makes conditions of comparisons, even of those
- * inside a $cond that it replaces by one of its parts.
+ * Counts the comparisons and the $or in an $expr. mongod makes conditions of them, even of those inside a $cond that it
+ * replaces by one of its parts.
  */
-function countCompared(value: Bson, found: number[]): void {
-  if (isArray(value)) for (const each of value) countCompared(each, found)
+function countCompared(value: Bson, planned: Plan): void {
+  if (isArray(value)) for (const each of value) countCompared(each, planned)
   if (!isDocument(value)) return
   for (const [name, below] of Object.entries(value)) {
-    if (COMPARISONS.has(name)) found.push(1)
-    if (name === '$in') found.push(listed(below))
-    if (name !== '$literal') countCompared(below, found)
+    if (COMPARISONS.has(name) || name === '$in') {
+      const values = name === '$in' ? listed(below) : 1
+      planned.tests++
+      planned.alternatives.push(values)
+      planned.all.condition(values, bytesIn(below))
+    }
+    const { tests, chosen } = planned
+    if (name === '$or' && isArray(below)) either(below, planned, (branch) => countCompared(branch, planned))
+    else if (name !== '$literal') countCompared(below, planned)
+    if (name === '$or' && isArray(below) && below.length > 1) {
+      planned.choices++
+      planned.chosen = chosen + planned.tests - tests
+    }
   }
 }
 
@@ -282,6 +306,7 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
   const { meter } = walk.scope
   walk.planned.tests++
   walk.planned.values += texts.count
+  walk.planned.all.condition(texts.count, texts.size)
   const tested = measuredAt(found, walk)
   const { bytes, isSingle } = tested
   const indexes = found.components.filter((name, n) => n > 0 && isPlace(name)).length
@@ -337,20 +362,23 @@ const TRUSTED = 65_536
 /** The texts of the query with which a test compares each value. */
 interface Texts {
   readonly count: number
+  /** The approximate size of all values. */
+  readonly size: number
   /** The number of texts that are compared with one value. */
   readonly rounds: number
   readonly longest: Compared
   readonly total: Compared
 }
 
-const NO_TEXTS: Texts = { count: 0, rounds: 0, longest: NO_TEXT, total: NO_TEXT }
+const NO_TEXTS: Texts = { count: 0, size: 0, rounds: 0, longest: NO_TEXT, total: NO_TEXT }
 
 function textsOf(name: string, operand: Bson): Texts {
   const isList = isArray(operand) && LISTS.has(name)
   const each = isList ? operand.map(textsIn) : [textsIn(operand)]
   const count = each.length
   const rounds = name === '$all' ? count : isList ? Math.log2(count + 2) : 1
-  return { count, rounds, longest: each.reduce(mostOf, NO_TEXT), total: each.reduce(sumOf, NO_TEXT) }
+  const size = bytesIn(operand)
+  return { count, size, rounds, longest: each.reduce(mostOf, NO_TEXT), total: each.reduce(sumOf, NO_TEXT) }
 }
 
 const LISTS = new Set(['$in', '$nin', '$all'])
@@ -460,10 +488,10 @@ interface Test {
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
   // For each array in a list, the planner sorts all intervals again.
-  if (name === '$in' && isArray(operand)) walk.planned.arrays.push(...operand.filter(isArray).map(() => 1))
+  if (name === '$in' && isArray(operand)) walk.planned.all.list(operand.filter(isArray).length)
   // The planner makes an interval between each two excluded values.
-  if (name === '$ne') walk.planned.excluded.push(1)
-  if (name === '$nin' && isArray(operand)) walk.planned.excluded.push(operand.length)
+  if (name === '$ne') walk.planned.all.exclude(1)
+  if (name === '$nin' && isArray(operand)) walk.planned.all.exclude(operand.length)
   countTests(found, walk, {
     times: timesOf(name, operand),
     patterns: patternsOf(operand, name, own),
@@ -574,7 +602,7 @@ function negated(path: string, operand: Bson, found: Located, walk: Walk): Bson 
   const { planned } = walk
   const { values } = planned
   const printed = tests(path, operand, found, walk)
-  planned.excluded.push(planned.values - values)
+  planned.all.exclude(planned.values - values)
   return printed
 }
 

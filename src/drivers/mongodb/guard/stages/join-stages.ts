@@ -27,7 +27,7 @@ import { fieldsHint, resolve, withVariables, type Located, type Scope } from '..
 import { confinePipeline } from './confine-pipeline.ts'
 import { checkWeight, union, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
 import { atLeast } from '../allowed/minimum-versions.ts'
-import { Meter, plansOf } from '../bounds/step-meter.ts'
+import { copiesBeside, Meter } from '../bounds/step-meter.ts'
 
 function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
   const text = textOf(of, name)
@@ -101,19 +101,27 @@ function equality(
   const { components } = within(read, 'localField', () => withoutIndexes(localField, flow.scope))
   within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
   const sought = valueAt(flow.shape, components)
-  countSought(sought, valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow)
+  const branches = branchesIn(read['pipeline'])
+  const copies = copiesBeside(
+    branches.length,
+    branches.reduce((all, each) => all + each, 0),
+  )
+  countSought(sought, valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow, copies)
   if (!sought.isSingle) {
     const lists = sizeOf(listsAt([DOCUMENT, ...components].join('.')))
-    flow.scope.meter.step(scaled(product(lists, lists), LIST_STEPS * plansOf(countOr(read['pipeline']))))
+    flow.scope.meter.step(scaled(product(lists, lists), LIST_STEPS * copies))
   }
   return { localField, foreignField }
 }
 
-/** Counts the $or in a pipeline. */
-function countOr(value: Bson | undefined): number {
-  if (isArray(value)) return value.reduce<number>((all, each) => all + countOr(each), 0)
-  if (!isDocument(value)) return 0
-  return Object.entries(value).reduce((all, [name, each]) => all + (name === '$or' ? 1 : 0) + countOr(each), 0)
+/** Returns the number of branches of each $or in a pipeline. */
+function branchesIn(value: Bson | undefined): readonly number[] {
+  if (isArray(value)) return value.flatMap(branchesIn)
+  if (!isDocument(value)) return []
+  return Object.entries(value).flatMap(([name, each]) => [
+    ...(name === '$or' && isArray(each) && each.length > 1 ? [each.length] : []),
+    ...branchesIn(each),
+  ])
 }
 
 function withoutIndexes(path: string, scope: Scope): Located {
@@ -125,6 +133,9 @@ function withoutIndexes(path: string, scope: Scope): Located {
 /** The memory for each value that mongod looks up, in bytes. Each plan of the planner has a copy of the values. */
 const SOUGHT_KEPT = 6_000
 const SOUGHT_STEPS = 300
+/** The memory and the steps for each value in a branch of an $or in the pipeline, for each plan. */
+const COPY_KEPT = 700
+const COPY_STEPS = 18
 /**
  * For each array or regular expression that mongod looks up, its planner sorts all of them again. This many steps count
  * for each pair.
@@ -138,8 +149,11 @@ const LIST_COMPARISONS = 20
 /** A foreign array is assumed to be at most this many times longer than usual. */
 const FOREIGN_LENGTHS = 10
 
-/** Counts the work of a stage that looks up all elements of an array. `found` is the foreign value. */
-function countSought(value: Extent, found: Extent, { scope }: Flow): void {
+/**
+ * Counts the work of a stage that looks up a value, or all elements of an array. `found` is the foreign value. `copies`
+ * is the number of plans, times the branches of each plan.
+ */
+function countSought(value: Extent, found: Extent, { scope }: Flow, copies = 1): void {
   const { collation } = scope.meter
   if (collation !== null) {
     const longest = readByCollation(longestText(value), collation)
@@ -148,9 +162,10 @@ function countSought(value: Extent, found: Extent, { scope }: Flow): void {
     scope.meter.step(plus(readByCollation(textsOf(value), collation), scaled(longest, perDocument)))
     if (!value.isSingle) scope.meter.step(scaled(product(value.items, longest), LIST_COMPARISONS))
   }
+  if (copies > 1) scope.meter.made({ ...value, kept: scaled(value.bytes, copies) })
   if (value.isSingle) return
-  scope.meter.step(scaled(value.items, SOUGHT_STEPS))
-  scope.meter.made({ ...value, kept: scaled(value.items, SOUGHT_KEPT) })
+  scope.meter.step(scaled(value.items, Math.max(SOUGHT_STEPS, COPY_STEPS * copies)))
+  scope.meter.made({ ...value, kept: scaled(value.items, Math.max(SOUGHT_KEPT, COPY_KEPT * copies)) })
 }
 
 function rawScope(from: ExposedCollection, flow: Flow): Scope {
@@ -275,12 +290,25 @@ function depthOf(value: Bson | undefined, raw: Scope): string | null {
 function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
   if (value === undefined) return null
   const { printed, hoistable } = filter(value, raw, { left: EARLY_STEPS_MAX })
-  if (hoistable) return printed
+  if (hoistable) return unplanned(printed)
   throw refusedOperator(
     'restrictSearchWithMatch',
     'it can only compare exposed fields with values',
     'Move $expr, array indexes, objects that are exposed in part and comparisons with null below them to a $match after $graphLookup.',
   )
+}
+
+/**
+ * Prints each $or in a form in which mongod matches documents with it, but makes no plans for it. For each branch of a
+ * planned $or, mongod 6.0 would copy all values that the stage looks up.
+ */
+function unplanned(filter: BsonDocument): BsonDocument {
+  const each = (below: Bson): Bson => (isArray(below) ? below.map(each) : isDocument(below) ? unplanned(below) : below)
+  const { $or, $nor, ...others } = Object.fromEntries(
+    Object.entries(filter).map(([name, below]): [string, Bson] => [name, each(below)]),
+  )
+  const excluded = [...(isArray($nor) ? $nor : []), ...($or === undefined ? [] : [{ $nor: $or }])]
+  return excluded.length === 0 ? others : { ...others, $nor: excluded }
 }
 
 /**
