@@ -8,7 +8,7 @@ import { invalidRequest, notFound } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import { asId, type AccountId, type DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { Tables } from '../store/tables.ts'
+import type { AccountTable, Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { membershipIn } from '../teams/change-in-team.ts'
 import type { Reached } from './require-reach.ts'
@@ -17,6 +17,8 @@ export interface AccessDeps {
   readonly store: Store
   readonly audit: Audit
 }
+
+const ENTRIES_AT_ONCE = 500
 
 export interface AccessList {
   readonly accountIds: readonly AccountId[]
@@ -45,35 +47,58 @@ export async function putAccess(
   await deps.store.write(async (tx) => {
     const members = await tx
       .selectFrom('memberships')
-      .select('account_id')
+      .innerJoin('accounts', 'accounts.id', 'memberships.account_id')
+      .select(['accounts.id', 'accounts.email'])
       .where('team_id', '=', at.teamId)
       .where('status', '=', 'ACTIVE')
       .execute()
-    const active = new Set(members.map((member) => member.account_id))
+    const active = new Set(members.map(({ id }) => id))
     const strangers = ids.filter((id) => !active.has(id))
     if (strangers.length > 0)
       throw invalidRequest(strangers.slice(0, 100).map((id) => `accountIds: ${id} is not an ACTIVE member`))
     const before = await listIn(tx, at.id)
-    await tx.deleteFrom('access_entries').where('datasource_id', '=', at.id).execute()
-    for (const id of ids) {
-      await tx.insertInto('access_entries').values({ datasource_id: at.id, account_id: id }).execute()
+    const [known, wanted] = [new Set(before.map(({ id }) => id)), new Set(ids)]
+    for (const removed of portionsOf(before.filter(({ id }) => !wanted.has(id)))) {
+      const accounts = removed.map(({ id }) => id)
+      await tx
+        .deleteFrom('access_entries')
+        .where('datasource_id', '=', at.id)
+        .where('account_id', 'in', accounts)
+        .execute()
     }
-    const changes = changesOf(before, await listIn(tx, at.id))
+    for (const added of portionsOf(ids.filter((id) => !known.has(id)))) {
+      const entries = added.map((account_id) => ({ datasource_id: at.id, account_id }))
+      await tx.insertInto('access_entries').values(entries).execute()
+    }
+    const after = members.filter(({ id }) => wanted.has(id))
+    const changes = changesOf(audited(before), audited(after))
     const change = { target: await targetOf(tx, 'access', at.id), changes }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, change)
   })
   return await getAccess(deps, at.id)
 }
 
-async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
-  const rows = await tx
+async function listIn(tx: Transaction<Tables>, id: DatasourceId): Promise<readonly Listed[]> {
+  return await tx
     .selectFrom('access_entries')
     .innerJoin('accounts', 'accounts.id', 'access_entries.account_id')
     .select(['accounts.id', 'accounts.email'])
     .where('datasource_id', '=', id)
-    .orderBy('accounts.email')
     .execute()
-  return { accountIds: rows.map((row) => row.id), emails: rows.map((row) => row.email) }
+}
+
+type Listed = Pick<AccountTable, 'id' | 'email'>
+
+function audited(accounts: readonly Listed[]) {
+  const sorted = accounts.toSorted((a, b) => (a.email < b.email ? -1 : 1))
+  return { accountIds: sorted.map(({ id }) => id), emails: sorted.map(({ email }) => email) }
+}
+
+/** A statement has a limited number of values. */
+function portionsOf<T>(items: readonly T[]): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(items.length / ENTRIES_AT_ONCE) }, (_, n) =>
+    items.slice(n * ENTRIES_AT_ONCE, (n + 1) * ENTRIES_AT_ONCE),
+  )
 }
 
 /** The creator could not reach an EXPLICIT datasource otherwise. An OWNER is not added, because an OWNER always can. */

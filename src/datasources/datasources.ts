@@ -31,7 +31,7 @@ import {
 } from './change-connection.ts'
 import { itemOf, managedItemOf, readManagedItem, type DatasourceItem, type ManagedItem } from './datasource-item.ts'
 import type { Leases } from './connection-pool.ts'
-import { isWithin, reaches, type Drivers, type Reached } from './require-reach.ts'
+import { isWithin, reachedOf, type Drivers, type Reached } from './require-reach.ts'
 import { changedMeanwhile } from './changed-or-overloaded.ts'
 import { readRow, settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
@@ -91,10 +91,8 @@ export async function reachable(
       .orderBy('id')
       .execute(),
   )
-  const reached = await Promise.all(
-    rows.map(async (row) => isWithin(call.caller, row.id) && (await reaches(deps.store, membership, row))),
-  )
-  return rows.filter((_, n) => reached[n] === true)
+  const within = rows.filter((row) => isWithin(call.caller, row.id))
+  return await reachedOf(deps.store, membership, within)
 }
 
 export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<ManagedItem> {
