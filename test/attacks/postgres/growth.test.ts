@@ -52,11 +52,27 @@ const DIGITS = collected('repeat(md5(g::text), 100)', 40_000)
 const MARKS = "repeat(U&'\\0F71', 10000)"
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
+/** Returns a FROM item with a text of `units` × 256 units that the query makes. */
+const made = (unit: string, units: number, before = '', after = ''): string =>
+  `(SELECT '${before}' || repeat(repeat(repeat('${unit}', ${units}), 16), 16) || '${after}' AS x OFFSET 0) q`
+const often = (count: number, value: string): string => Array<string>(count).fill(value).join(', ')
+const split = (levels: number): string =>
+  levels === 0 ? `(SELECT repeat('"', 1000) AS x OFFSET 0) q` : `(SELECT string_to_array(x, NULL)::text AS x FROM ${split(levels - 1)} OFFSET 0) q`
+
 /**
  * These queries end with 403 (guard), 422 (limit in the printed SQL) or 504 (timeout). A fast machine may answer some
  * of them.
  */
 const ATTACKS: readonly (readonly [string, string])[] = [
+  ['casts to json[]', `SELECT ${often(6, 'x::json[] IS NULL')} FROM ${made('0,', 7_000, '{', '0}')}`],
+  ['casts to a multirange', `SELECT ${often(2, 'x::int4multirange IS NULL')} FROM ${made('[1,2),', 2_500, '{', '[1,2)}')}`],
+  ['casts of collected rows to a multirange', `SELECT ${often(3, "('{' || x || '}')::int4multirange IS NULL")} FROM (SELECT string_agg('[1,2)', ',') AS x FROM generate_series(1, 160000) g OFFSET 0) q`],
+  ['multiranges in the columns of a document', `SELECT r.m IS NULL, s.m IS NULL FROM (SELECT json_build_object('m', x) AS j FROM ${made('[1,2),', 2_000, '{', '[1,2)}')}) z, json_to_record(j) AS r(m int4multirange), json_to_record(j) AS s(m int4multirange)`],
+  ['parts of an identifier', `SELECT ${often(10, 'parse_ident(x) IS NULL')} FROM ${made('a.', 7_000, '', 'a')}`],
+  ['lists that become documents', `SELECT ${often(30, 'to_jsonb(x) IS NULL')} FROM (SELECT x::text[] AS x FROM ${made('0,', 3_500, '{', '0}')} OFFSET 0) r`],
+  ['lists that are joined', `SELECT ${often(40, "array_to_string(x, '') IS NULL")} FROM (SELECT x::text[] AS x FROM ${made('0,', 3_500, '{', '0}')} OFFSET 0) r`],
+  ['quotation marks that are split and joined', `SELECT length(x) FROM ${split(8)}`],
+  ['levels and bars of an lquery', `SELECT '${'a.'.repeat(7_500)}${'a|'.repeat(7_500)}a'::lquery`],
   ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
   ['normalize to NFKD', 'SELECT length(normalize(marks, NFKD)) FROM texts'],
   ['IS NORMALIZED', 'SELECT marks IS NFD NORMALIZED FROM texts'],
@@ -316,6 +332,7 @@ const BOUNDED: readonly (readonly [string, string, string, number, number, RegEx
   ['a path', "SELECT list @? '$[*] ? (@ == $[*])' FROM documents", 'jsonpath', 688_895, 8_192, /strict/],
   ['ts_rank', `SELECT ts_rank('a', ${words(' & ')})`, 'ts_rank', 1_999, 128, /fewer words/],
   ['a cast to tsquery', "SELECT numnode(string_agg('a', '&')::tsquery) FROM generate_series(1, 10000)", 'tsquery', 19_999, 16_384, /shorter search/],
+  ['a cast to lquery', "SELECT string_agg('a', '.')::lquery FROM generate_series(1, 3000)", 'lquery', 5_999, 4_096, /shorter pattern/],
   ['a cast to a list of tsquery', "SELECT ('{' || string_agg('a', '&') || '}')::tsquery[] FROM generate_series(1, 10000)", 'tsquery', 20_001, 16_384, /shorter search/],
   ['strpos of citext', "SELECT strpos(a::citext, left(a, 1000)::citext) FROM texts", 'strpos', 1_000_000_000, 536_870_912, /left/],
   ['LIKE ANY (SELECT …)', 'SELECT a LIKE ANY (SELECT left(t.a, 257) FROM texts t) FROM texts', 'LIKE', 257, 256, /EXISTS/],

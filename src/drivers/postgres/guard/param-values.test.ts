@@ -34,3 +34,19 @@ test('a parameter of type tsquery has at most 16,384 bytes, because PostgreSQL r
   bind(`${'a&'.repeat(8_000)}a`)
   assert.throws(() => bind(`${'a&'.repeat(8_192)}a`), AppError)
 })
+
+test('a parameter with many points and bars is refused beside ltree, because an lquery of them takes gigabytes', () => {
+  const ltree = {
+    name: 'ltree',
+    version: '1.2',
+    schema: 'public',
+    trusted: true,
+    functions: [],
+    operators: [],
+    shadowed: [],
+  }
+  const exposed = { ...exposedOf(shop()), extension: () => ltree }
+  const bind = (text: string): unknown => bindParams({ values: [text], json: '' }, () => exposed)
+  bind(`${'a.'.repeat(1_000)}${'a|'.repeat(1_000)}a`)
+  assert.throws(() => bind(`${'a.'.repeat(1_100)}${'a|'.repeat(1_100)}a`), AppError)
+})

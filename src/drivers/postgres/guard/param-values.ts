@@ -6,7 +6,7 @@ import type { Exposed } from './exposed.ts'
 import { word, type Node } from './allowed/allowed-nodes.ts'
 import type { ParamForm } from './walk/scope.ts'
 import { longNumberIn } from './bounds/long-numbers.ts'
-import { longQueryIn } from './bounds/work-bounds.ts'
+import { longQueryIn, manyLevelsIn } from './bounds/work-bounds.ts'
 import { hasLongRun, RUN } from './bounds/mark-runs.ts'
 import { largePatterns } from './bounds/pattern-size.ts'
 import { PUNCTUATION_MAX } from './bounds/value-growth.ts'
@@ -105,7 +105,7 @@ function bindOne(value: Param, exposed: () => Exposed): Bound | string {
 }
 
 function unusable(text: string, exposed: () => Exposed): string | null {
-  return spatial(text, exposed) ?? marks(text, exposed) ?? punctuation(text)
+  return spatial(text, exposed) ?? marks(text, exposed) ?? punctuation(text) ?? levels(text, exposed)
 }
 
 /** Returns why glibc may not compare the text, or null. */
@@ -113,6 +113,15 @@ function punctuation(text: string): string | null {
   if (text.length <= PUNCTUATION_MAX || !/[^\p{L}\p{N}\p{M}]{1001}/u.test(text)) return null
   return `has more than ${PUNCTUATION_MAX} punctuation marks or spaces in a row, which some collations compare too slowly`
 }
+
+/** Returns why ltree may not read the text, or null. */
+function levels(text: string, exposed: () => Exposed): string | null {
+  const why = text.length > FEW_LEVELS ? manyLevelsIn(text) : null
+  return why !== null && exposed().extension('ltree') ? why : null
+}
+
+/** A shorter text has few levels. */
+const FEW_LEVELS = 2_000
 
 /** Returns why ICU may not compare the text, or null. */
 function marks(text: string, exposed: () => Exposed): string | null {

@@ -84,6 +84,7 @@ export function adviceForBound(what: string): string {
   if (what === 'stored_value') return STORED_HINT
   if (what === 'collected_value') return VALUE_HINT
   if (what === 'tsquery') return 'Use a shorter search: a text that is cast to tsquery can have 16384 bytes.'
+  if (what === 'lquery') return 'Use a shorter pattern: a text that is cast to lquery can have 4096 bytes.'
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost is the length of the string times the length of the text to find in it. Shorten one of them: left(x, 10000).'
 }

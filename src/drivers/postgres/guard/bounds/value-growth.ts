@@ -50,7 +50,7 @@ import { rowsKept, sortWhole } from './kept-rows.ts'
 import { readRegex } from './pattern-reader.ts'
 import { flagsOf, GROUPS_MAX, groupsIn, NESTED_MAX } from './pattern-size.ts'
 import { storedColumn } from './stored-lengths.ts'
-import { SEEKING, seeks } from './work-bounds.ts'
+import { LEVELS_TEXT_MAX, levelsIn, SEEKING, seeks } from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. ICU compares no longer texts in time. */
 const OWN_MAX = 4_194_304
@@ -953,8 +953,9 @@ class Growth implements Grown {
   #addLevels(type: string, text: Node | undefined, size: Size): void {
     if (!/^_?lquery$/.test(type)) return
     const known = text && literalText(text)
-    const bytes = ownBytes(size) + Math.min(size.times, COPIES_COUNTED) * LQUERY_MAX
-    this.#values.add({ own: known === undefined ? (bytes * bytes * LEVEL_BYTES) / 16 : levelBytes(known) })
+    const given = Math.min(size.times, COPIES_COUNTED) * (text ? LEVELS_TEXT_MAX : PARAMS_MAX)
+    const bytes = Math.min(ownBytes(size) + given, text ? LEVELS_TEXT_MAX : Infinity)
+    this.#values.add({ own: LEVEL_BYTES * (known === undefined ? bytes ** 2 / 16 : levelsIn(known)) })
   }
 
   #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
@@ -1007,7 +1008,7 @@ class Growth implements Grown {
       for (const side of sides) if (side.kind === 'json') this.#values.add({ own: ownBytes(side) * DOCUMENT_COPIES })
     }
     const pattern = LEVEL_OPERATORS.test(symbol) ? given.flatMap((side) => literalText(side) ?? []) : []
-    for (const text of pattern) this.#values.add({ own: levelBytes(text) })
+    for (const text of pattern) this.#values.add({ own: LEVEL_BYTES * levelsIn(text) })
     if (symbol === '/' || symbol === '%') this.#divide(sides)
     if (symbol === '*') this.#multiply(sides)
     if (symbol === '^') this.#power(given, sides)
@@ -1815,14 +1816,8 @@ const DOCUMENT_COPIES = 8
 
 /** The bytes that an lquery keeps for each of its levels and each `|` (lquery_in() of ltree_io.c). */
 const LEVEL_BYTES = 24
-/** The limit on a text that is read as lquery, unless it is a constant. */
-const LQUERY_MAX = 4_096
 /** Operators of ltree, whose pattern may be an lquery. */
 const LEVEL_OPERATORS = /^[?^]?~$|^\?$/
-
-function levelBytes(text: string): number {
-  return LEVEL_BYTES * (text.match(/\./g)?.length ?? 0) * (text.match(/\|/g)?.length ?? 0)
-}
 
 /** Types whose values are filled up to their length. */
 const PADDED: ReadonlySet<string> = new Set(['bit', 'varbit', 'bpchar', 'char'])

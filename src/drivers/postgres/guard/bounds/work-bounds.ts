@@ -98,12 +98,36 @@ export function longQueryIn(text: string, type: SqlType): string | null {
   return `it has ${bytes} bytes; the limit is ${QUERY_CAST_MAX}`
 }
 
-/** Returns the operand of a cast, limited if it may be a long text that the cast reads as tsquery. Throws Refusal. */
+/** The limit on a text that is cast to lquery: it keeps 24 bytes for each `|` in the text, for each of its levels. */
+export const LEVELS_TEXT_MAX = 4_096
+/** The limit on the points times the bars of a parameter. */
+const LEVELS_MAX = 1_000_000
+
+/** Returns the points of a text times its bars. An lquery keeps 24 bytes for each (lquery_in() of ltree_io.c). */
+export function levelsIn(text: string): number {
+  return text.length === 0 ? 0 : (text.split('.').length - 1) * (text.split('|').length - 1)
+}
+
+/** Returns why the value of a parameter may not become an lquery, or null. */
+export function manyLevelsIn(text: string): string | null {
+  const levels = levelsIn(text)
+  return levels <= LEVELS_MAX ? null : `it has ${levels} points times bars; the limit is ${LEVELS_MAX}`
+}
+
+/** Returns the operand of a cast, limited if the cast may read a long text as tsquery or lquery. Throws Refusal. */
 export function readAsQuery(walk: Walk, level: Level, from: Typed, to: SqlType, at: number | undefined): Typed {
-  const isRead = isType(to.kind === 'array' ? to.of : to, 'tsquery') && !isType(from.type, 'tsquery')
-  if (!isRead || from.node.A_Const) return from
-  const boundOf = (value: Node): Bound => ({ what: 'tsquery', size: bytesAsText(value), most: QUERY_CAST_MAX })
+  const type = to.kind === 'array' ? to.of : to
+  const what = type.kind === 'named' && type.name === 'lquery' ? 'lquery' : 'tsquery'
+  const isRead = what === 'lquery' ? !isNamed(from.type, 'lquery') : isType(type, what) && !isType(from.type, what)
+  // The points and bars of a parameter are counted (param-values.ts).
+  if (!isRead || from.node.A_Const || (what === 'lquery' && from.node.ParamRef)) return from
+  const most = what === 'lquery' ? LEVELS_TEXT_MAX : QUERY_CAST_MAX
+  const boundOf = (value: Node): Bound => ({ what, size: bytesAsText(value), most })
   return { ...from, node: withCollected(measure(walk, level, from.node, boundOf, at), collectedIn(from.node)) }
+}
+
+function isNamed(type: SqlType | null, name: string): boolean {
+  return type?.kind === 'array' ? isNamed(type.of, name) : type?.kind === 'named' && type.name === name
 }
 
 /** Operators that compare all elements of one operand with all of the other. Cancelling has no effect on them. */
