@@ -1,9 +1,9 @@
-// Deletes teams and datasources. They may have gigabytes of rows, such as old versions of exposures. So the transaction
+// Deletes teams, datasources and webhooks. They may have gigabytes of rows, such as old versions of exposures. So the transaction
 // of the caller only hides a team: it takes the members away. Afterwards, the rows are deleted in portions. A datasource
-// moves to a hidden team of its own. If the process stops, the next start deletes the rest.
+// or webhook moves to a hidden team of its own. If the process stops, the next start deletes the rest.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SqlBool, type Transaction } from 'kysely'
-import { newId, type DatasourceId, type TeamId } from '../ids.ts'
+import { newId, type DatasourceId, type TeamId, type WebhookId } from '../ids.ts'
 import { deleteInPortions, ROWS_A_PORTION } from './delete-in-portions.ts'
 import type { Store } from './open.ts'
 import type { Tables } from './tables.ts'
@@ -40,12 +40,25 @@ export async function hideTeam(tx: Transaction<Tables>, teamId: TeamId): Promise
 
 /** After this transaction, nobody finds the datasource. Then call removeHidden() for the team that this returns. */
 export async function hideDatasource(tx: Transaction<Tables>, id: DatasourceId): Promise<TeamId> {
-  const teamId = newId<TeamId>()
-  const team = { id: teamId, name: '', slug: HIDDEN + teamId, settings: '{}', created_at: new Date().toISOString() }
-  await tx.insertInto('teams').values(team).execute()
+  const teamId = await addHidden(tx)
   await tx.updateTable('datasources').set({ team_id: teamId }).where('id', '=', id).execute()
   await hideTeam(tx, teamId)
   return teamId
+}
+
+/** After this transaction, nobody finds the webhook, and it sends nothing. Then do as for hideDatasource(). */
+export async function hideWebhook(tx: Transaction<Tables>, id: WebhookId): Promise<TeamId> {
+  const teamId = await addHidden(tx)
+  await tx.updateTable('webhooks').set({ team_id: teamId }).where('id', '=', id).execute()
+  await hideTeam(tx, teamId)
+  return teamId
+}
+
+async function addHidden(tx: Transaction<Tables>): Promise<TeamId> {
+  const id = newId<TeamId>()
+  const team = { id, name: '', slug: HIDDEN + id, settings: '{}', created_at: new Date().toISOString() }
+  await tx.insertInto('teams').values(team).execute()
+  return id
 }
 
 export function isHidden({ slug }: { readonly slug: string }): boolean {
@@ -76,6 +89,7 @@ async function remove(store: Store, teamId: TeamId): Promise<void> {
   const webhooks = await store.db.selectFrom('webhooks').select('id').where('team_id', '=', teamId).execute()
   for (const { id } of webhooks) {
     await deleteInPortions(store, 'webhook_deliveries', (eb) => eb('webhook_id', '=', id), 50)
+    await deleteInPortions(store, 'webhook_conditions', (eb) => eb('webhook_id', '=', id))
     await setImmediate()
   }
   await store.append((tx) => tx.deleteFrom('teams').where('id', '=', teamId).execute())

@@ -12,6 +12,9 @@ import type { WebhookRow } from './webhooks.ts'
 
 /** The maximum number of waiting deliveries of one webhook. More events are only counted. */
 const WAITING_MAX = 200
+/** How many conditions of a webhook are watched, and how many begin or end in one look. The others wait for the next. */
+const CONDITIONS_MAX = 2_000
+const CHANGES_MAX = 200
 const CLAIM_MS = 60_000
 /** The pauses before the second attempt, the third attempt, and so on. */
 const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
@@ -24,27 +27,29 @@ export interface Claimed {
 }
 
 /**
- * Queues a message for each condition that was not true before, up to WAITING_MAX, and returns their number. Each
- * message is queued once, even if two processes call this at the same time.
+ * Queues a message for each condition that was not true before, up to CHANGES_MAX and WAITING_MAX, and returns their
+ * number. Each message is queued once, even if two processes call this at the same time.
  */
 export async function enqueue(
   store: Store,
   webhook: WebhookRow,
-  conditions: readonly Condition[],
+  found: readonly Condition[],
   now: number,
 ): Promise<number> {
+  const conditions = found.slice(0, CONDITIONS_MAX)
   const known = await keysOf(store.db, webhook.id)
   const holding = new Set(conditions.map(({ key }) => key))
   if (conditions.every(({ key }) => known.has(key)) && [...known].every((key) => holding.has(key))) return 0
   return await store.append(async (tx) => {
     const before = await keysOf(tx, webhook.id)
-    const ended = [...before].filter((key) => !holding.has(key))
-    const begun = conditions.filter(({ key }) => !before.has(key))
-    for (const key of ended) {
-      await tx.deleteFrom('webhook_conditions').where('webhook_id', '=', webhook.id).where('key', '=', key).execute()
+    const ended = [...before].filter((key) => !holding.has(key)).slice(0, CHANGES_MAX)
+    const begun = conditions.filter(({ key }) => !before.has(key)).slice(0, CHANGES_MAX)
+    if (ended.length > 0) {
+      await tx.deleteFrom('webhook_conditions').where('webhook_id', '=', webhook.id).where('key', 'in', ended).execute()
     }
-    for (const { key } of begun) {
-      await tx.insertInto('webhook_conditions').values({ webhook_id: webhook.id, key }).execute()
+    if (begun.length > 0) {
+      const rows = begun.map(({ key }) => ({ webhook_id: webhook.id, key }))
+      await tx.insertInto('webhook_conditions').values(rows).execute()
     }
     return await add(tx, webhook, begun, now)
   })

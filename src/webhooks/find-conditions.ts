@@ -134,7 +134,9 @@ async function datasources(
 async function expiringKeys({ store, now }: ConditionDeps, membership: Membership): Promise<readonly Condition[]> {
   const until = now() + EXPIRING_MS
   const keys = await listTeamKeys({ store, now }, membership)
-  return keys.flatMap(({ id, name, email, expiresAt }) =>
-    expiresAt === null || Date.parse(expiresAt) > until ? [] : [keyCondition({ id, name, email, expiresAt })],
+  const expiring = keys.flatMap(({ id, name, email, expiresAt }) =>
+    expiresAt === null || Date.parse(expiresAt) > until ? [] : [{ id, name, email, expiresAt }],
   )
+  // A webhook watches a limited number of conditions, so the keys that expire first come first.
+  return expiring.sort((a, b) => (a.expiresAt < b.expiresAt ? -1 : 1)).map(keyCondition)
 }

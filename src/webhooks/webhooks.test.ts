@@ -21,7 +21,14 @@ import { ConditionFinder } from './find-conditions.ts'
 import { refusalsCondition, type Condition } from './event-messages.ts'
 import { claimNext, enqueue } from './delivery-queue.ts'
 import { send } from './send-message.ts'
-import { createWebhook, listDeliveries, listWebhooks, type ShownWebhook, type WebhookDeps } from './webhooks.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  listDeliveries,
+  listWebhooks,
+  type ShownWebhook,
+  type WebhookDeps,
+} from './webhooks.ts'
 
 const SILENT = { error: () => undefined }
 const SPEC = {
@@ -359,8 +366,48 @@ describe('webhooks', () => {
     const { id } = await make(owner)
     const many = Array.from({ length: 205 }, (_, n) => condition(n))
     assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 200)
+    assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 0)
     const [webhook] = await listWebhooks(deps, owner)
     assert.deepEqual([webhook?.waiting, webhook?.dropped], [200, 5])
+  })
+
+  test('a look begins and ends at most 200 conditions of a webhook, which watches at most 2,000', async () => {
+    const { id } = await make(owner)
+    const row = await rowOf(id)
+    const many = Array.from({ length: 2_300 }, (_, n) => condition(n))
+    const watched = async () =>
+      (await rooms.store.db.selectFrom('webhook_conditions').select('key').where('webhook_id', '=', row.id).execute())
+        .length
+    const look = async (conditions: readonly Condition[]) => {
+      await enqueue(rooms.store, row, conditions, now)
+      return await watched()
+    }
+    assert.deepEqual([await look(many), await look(many)], [200, 400])
+    for (let n = 0; n < 10; n++) await look(many)
+    assert.equal(await watched(), 2_000)
+    assert.deepEqual([await look([]), await look([])], [1_800, 1_600])
+  })
+
+  test('a deleted webhook disappears at once, and its deliveries are deleted a few at a time', async () => {
+    const { id } = await make(owner)
+    const row = { webhook_id: id as WebhookId, event: 'drift', body: '{}', attempts: 1, state: 'DELIVERED' } as const
+    const times = { created_at: new Date(now).toISOString(), next_at: new Date(now).toISOString() }
+    const rows = Array.from({ length: 300 }, () => ({ ...row, ...times, id: newId<DeliveryId>() }))
+    await rooms.store.write((tx) => tx.insertInto('webhook_deliveries').values(rows).execute())
+    await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
+    const count = async (table: 'webhook_deliveries' | 'webhook_conditions' | 'webhooks') =>
+      (await rooms.store.db.selectFrom(table).selectAll().execute()).length
+    const most = await largestTurn(
+      () => count('webhook_deliveries'),
+      async () => {
+        await deleteWebhook(deps, sessionCall(owner.accountId, 'deleteWebhook'), owner, id as WebhookId)
+        assert.deepEqual(await listWebhooks(deps, owner), [])
+        assert.equal(await claimNext(rooms.store, id as WebhookId, now), null)
+        await until('the webhook is deleted', async () => (await count('webhooks')) === 0)
+      },
+    )
+    assert.deepEqual([await count('webhook_deliveries'), await count('webhook_conditions')], [0, 0])
+    assert.ok(most <= 50, `${most} deliveries in one turn`)
   })
 
   test('deliveries older than a week are deleted in portions, except those that wait', async () => {

@@ -11,6 +11,7 @@ import { AppError, notFound } from '../errors.ts'
 import { newId, type TeamId, type WebhookId } from '../ids.ts'
 import type { ConcurrencyLimit } from '../concurrency-limit.ts'
 import type { Secrets } from '../secrets.ts'
+import { hideWebhook, removeHidden } from '../store/delete-team.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, WebhookTable } from '../store/tables.ts'
 import { changing, type TeamChangeDeps } from '../teams/change-in-team.ts'
@@ -158,12 +159,12 @@ export async function deleteWebhook(
   { teamId }: Membership,
   id: WebhookId,
 ): Promise<void> {
-  await changing(deps, call, teamId, async (tx) => {
+  const hidden = await changing(deps, call, teamId, async (tx) => {
     const row = await rowOf(tx, teamId, id)
-    await tx.deleteFrom('webhooks').where('id', '=', id).execute()
     const changes = changesOf({ ...audited(row), secret: SET }, { secret: NOT_SET })
-    return { value: undefined, target: targetOf(row), changes }
+    return { value: await hideWebhook(tx, id), target: targetOf(row), changes }
   })
+  removeHidden(deps.store, hidden)
 }
 
 export async function testWebhook(
