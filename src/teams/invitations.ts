@@ -19,7 +19,7 @@ import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn, type TeamChangeDeps } from './change-in-team.ts'
 import type { Member } from './member-item.ts'
-import { hasRoomUnopened, requireRoomUnopened } from './memberships-max.ts'
+import { hasRoomUnopened, requireRoomInTeam, requireRoomUnopened } from './memberships-max.ts'
 import { showTeam, type Team } from './teams.ts'
 
 /** The lifetime of an invitation (docs/session.md#members). */
@@ -44,8 +44,8 @@ export type Invited = Member & { readonly inviteToken: string }
 /**
  * Invites an address. An account with a verified address becomes a member (INVITED) immediately, unless it has too many
  * unopened teams. Other people become members when they accept. Throws ROLE_REQUIRED if the role is above the caller's
- * own, or if an ADMIN would replace an invitation as OWNER, CONFLICT if the address is a member, and RATE_LIMITED if the
- * inviter has caused too many mails. If there were too many mails to the address, no mail is sent.
+ * own, or if an ADMIN would replace an invitation as OWNER, CONFLICT if the address is a member or the team has too many
+ * members or pending invitations, and RATE_LIMITED if the inviter has caused too many mails. If there were too many mails to the address, no mail is sent.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -71,6 +71,7 @@ export async function addMember(
     }
     await replaceOlder(tx, by, { teamId, email, at: new Date(at).toISOString() })
     await requireRoom(tx, teamId, new Date(at).toISOString())
+    await requireRoomInTeam(tx, teamId)
     // Beyond the maximum, the answer is the same, so that it does not reveal whether the address has an account.
     const joins = account !== undefined && isTrue(account.emailVerified) && (await hasRoomUnopened(tx, account.id))
     const row = {
@@ -127,7 +128,7 @@ export async function removeInvitation(
 
 /**
  * The caller becomes INVITED. Throws NOT_FOUND if the token is unknown, used, expired, or for another address, and
- * CONFLICT if the caller has too many unopened teams.
+ * CONFLICT if the caller has too many unopened teams, or the team too many members.
  */
 export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: string): Promise<Team> {
   const { accountId } = call.caller
@@ -139,6 +140,7 @@ export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: 
     await tx.updateTable('invitations').set({ used_at: at }).where('id', '=', row.id).execute()
     const joins = !(await isMember(tx, row.team_id, accountId))
     if (joins) await requireRoomUnopened(tx, accountId)
+    if (joins) await requireRoomInTeam(tx, row.team_id)
     if (joins) await join(tx, row, accountId, at)
     const changes = changesOf(null, { usedAt: at, ...(joins && { role: row.role }) })
     await deps.audit.change(tx, call, { teamId: row.team_id }, { target: targetOf(row), changes })
