@@ -89,6 +89,13 @@ function names(text: string): string[] {
 /** ts_rewrite is missing, because isListed() in function-lookup.ts allows only one overload of it. */
 export const FUNCTIONS: ReadonlySet<string> = new Set(Object.values(GROUPS).flatMap(names))
 
+/** Functions that may make a text or a document of a text, also those of extensions. */
+export const MAKES_TEXT: ReadonlySet<string> = new Set([
+  ...[GROUPS.string, GROUPS.binary, GROUPS.json, GROUPS.json_record_from_type, GROUPS.array].flatMap(names),
+  ...names(GROUPS.text_search),
+  ...['akeys', 'avals', 'slice', 'unaccent'],
+])
+
 /** In the arguments of these functions, a column need not be in GROUP BY. */
 export const AGGREGATES: ReadonlySet<string> = new Set(names(GROUPS.aggregate))
 

@@ -44,6 +44,7 @@ import {
   type StoredKind,
 } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
+import { afterSplit, joinedBy, type Joined } from './joined-punctuation.ts'
 import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { keptByCall, memoryOf } from './kept-memory.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
@@ -123,8 +124,12 @@ interface Size {
   readonly letters?: number | undefined
   /** The longest run of punctuation that parameters may add to the value. */
   readonly given?: number | undefined
-  /** True if the query changed a stored value in a way that may join its punctuation to long runs. */
-  readonly isJoined?: boolean | undefined
+  /** True if the value may be or contain a jsonb document, whose strings a collation compares also for equality. */
+  readonly isDocument?: boolean | undefined
+  /** Set if the query changed a stored value in a way that may join its punctuation to long runs. */
+  readonly joined?: Joined | undefined
+  /** The columns with joined punctuation in a collected value. */
+  readonly within?: ReadonlySet<Copied> | undefined
   /** True if the value repeats a stored value, and so has only the punctuation of that value. */
   readonly isStretched?: boolean | undefined
   /** True if each iteration of a recursive query may make the value longer. */
@@ -231,6 +236,9 @@ class Growth implements Grown {
   #aggregates = 0
   /** The steps of all comparisons by a collation. */
   #collated = 0
+  /** The columns in compared values whose punctuation may be joined, and the number of these comparisons. */
+  readonly #joined = new Set<Copied>()
+  #joinedTimes = 0
   #copies: StoredCopies | undefined
   /** True if a step keeps several copies of a collected value that has no limit of its own. */
   #keepsOpen = false
@@ -316,6 +324,9 @@ class Growth implements Grown {
   /** Returns the copies of each column. ICU reads fewer bytes of a value than the other limit allows. */
   #storedCopies(): StoredCopies | undefined {
     const copies = this.#values.storedCopies(this.#growth)
+    // One comparison takes the square of the length.
+    const sorted = SORTED_MAX / Math.sqrt(Math.max(1, this.#joinedTimes))
+    for (const columns of this.#joined) this.#limitCompared(columns, COMPARED_MAX / sorted)
     if (this.#compared.size === 0) return copies
     const of = new Map(copies?.of)
     let all = copies?.all ?? 0
@@ -462,6 +473,7 @@ class Growth implements Grown {
     )
     const next = this.select(body.rarg)
     checkRecursion(next.map(({ before }) => before))
+    this.#checkCollected(next.filter(({ before }) => before.size > 0))
     // The number of iterations is unknown, so the data that an iteration adds counts as stored data.
     this.#queries.set(ctename, most([first, next]).map(notMade).map(afterTurns))
   }
@@ -566,7 +578,15 @@ class Growth implements Grown {
   #collected(size: Size, isSpread = false): Size {
     this.#aggregates += 1
     const parts = new Map([[partOf(COLLECTED, String(this.#aggregates)), 1]])
-    return { ...size, times: 1, isSpread, isMeasured: undefined, parts, columns: undefined }
+    const joined = size.columns && size.joined ? [size.columns] : []
+    const within = joined.length > 0 ? new Set([...(size.within ?? []), ...joined]) : size.within
+    return { ...size, times: 1, isSpread, isMeasured: undefined, parts, columns: undefined, within }
+  }
+
+  /** Refuses long texts in a collected value: the printed text limits only what it collects from tables. */
+  #checkCollected(values: readonly Size[]): void {
+    const length = Math.max(0, ...values.map(punctuationIn))
+    if (this.#isLimited && length > SORTED_MAX) throw tooLong(length)
   }
 
   /** Visits a condition on rows. Notes the parts of AND that make values. Throws Refusal. */
@@ -606,14 +626,17 @@ class Growth implements Grown {
   /** Returns the size of an expression. */
   size(node: Node): Size {
     const found = this.#sized(node)
-    const size = found.stored && !node.ColumnRef ? { ...found, stored: undefined } : found
+    const isNew = found.stored !== undefined && !node.ColumnRef
+    const isDocument = found.kind === 'json' || found.isDocument
+    const isSame = !isNew && isDocument === found.isDocument
+    const size = isSame ? found : { ...found, isDocument, ...(isNew && { stored: undefined }) }
     if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
     if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
     if (!makes(node, size)) return size
     this.#make(size)
     if (!this.#exposed.comparesByIcu || size.kind !== undefined) return size
     if (MAKES_TIMES.test(words(node.FuncCall?.funcname).at(-1) ?? '')) return size
-    if ((node.FuncCall ?? node.A_Expr) && !size.isMany && !size.isComputed) {
+    if ((node.FuncCall ?? node.A_Expr) && !size.isMany && !isComputedNumber(size)) {
       this.#noteCompared(size)
     }
     return { ...size, isMade: true }
@@ -638,14 +661,21 @@ class Growth implements Grown {
    */
   #collate(symbol: string, sides: readonly Size[], times: number): void {
     // A join by equality may sort both sides, and jsonb compares its strings by a collation, also for equality.
-    const isDocument = EQUALITIES.test(symbol) && sides.some(({ kind }) => kind === 'json')
+    const isDocument = EQUALITIES.test(symbol) && sides.some((side) => side.kind === 'json' || side.isDocument === true)
     if (symbol === '=' && !isDocument) {
       const [least = NOTHING] = sides.toSorted((x, y) => punctuationIn(x) - punctuationIn(y))
       if (sides.every((side) => isOpen(side) || punctuationIn(side) > SORTED_MAX)) this.#key(least)
+      if (sides.length === 2 && sides.every(({ joined }) => joined)) sides.forEach((side) => this.#noteJoined(side))
       return
     }
     if (!ORDERS.test(symbol) && !isDocument) return
-    const lengths = sides.map((side) => (isOpen(side) ? Infinity : punctuationIn(side)))
+    if (sides.every((side) => side.joined ?? (isOpen(side) || punctuationIn(side) > FREE_BYTES))) {
+      for (const side of sides) this.#noteJoined(side, times)
+    }
+    const lengths = sides.map((side) => {
+      const known = punctuationIn(side)
+      return isOpen(side) && known <= SORTED_MAX ? Infinity : known
+    })
     const length = Math.min(...lengths)
     if (sides.some(isOpen) && length > FREE_BYTES) this.comparesOpen = true
     if (length === Infinity) return
@@ -653,16 +683,13 @@ class Growth implements Grown {
     if (this.#isLimited) this.#values.add({ steps })
     this.#collated += steps
     this.comparesOpen ||= this.#collated > MANY_STEPS
-    if (sides.every((side) => side.isJoined === true || punctuationIn(side) > FREE_BYTES))
-      sides.forEach((side) => this.#noteJoined(side))
   }
 
   /** Checks a value by which rows are sorted. Throws Refusal. */
   #key(size: Size): void {
     const length = punctuationIn(size)
     if (length > SORTED_MAX) {
-      if (this.#isLimited)
-        throw tooLarge(`${Math.round(length)} bytes of literals in a text that is sorted or compared`, SORTED_MAX)
+      if (this.#isLimited) throw tooLong(length)
       this.comparesOpen = true
     }
     if (isOpen(size)) this.comparesOpen = true
@@ -670,8 +697,12 @@ class Growth implements Grown {
   }
 
   /** Limits the stored values in a text that may have long runs of punctuation, and is compared. */
-  #noteJoined({ columns, isJoined }: Size): void {
-    if (columns && isJoined) this.#limitCompared(columns, COMPARED_MAX / SORTED_MAX)
+  #noteJoined(size: Size, times = 0): void {
+    if (!isText(size)) return
+    const { columns, joined, within = [] } = size
+    if (columns && joined) this.#joined.add(columns)
+    for (const each of within) this.#joined.add(each)
+    this.#joinedTimes += times
   }
 
   /** Counts comparisons of values that the query makes, if ICU reads them in full. Throws Refusal. */
@@ -680,7 +711,8 @@ class Growth implements Grown {
     const { comparesByIcu, equatesByIcu } = this.#exposed
     if (!comparesByIcu || !(equatesByIcu ? COMPARES : ORDERS).test(symbol)) return
     for (const side of sides)
-      if (side.isMade === true && side.kind === undefined && !side.isComputed) this.#search(side, times * ICU_COST)
+      if (side.isMade === true && side.kind === undefined && !isComputedNumber(side))
+        this.#search(side, times * ICU_COST)
   }
 
   /**
@@ -861,7 +893,9 @@ class Growth implements Grown {
     if (node.A_ArrayExpr ?? node.RowExpr) return scaled(this.#parts(node), 2)
     if (node.JsonFuncExpr) {
       const { pathspec, ...json } = node.JsonFuncExpr
-      const document = documentOf(this.#parts(json))
+      const made = { ...documentOf(this.#parts(json)), isDocument: true }
+      const isWrapped = /^JSW_(?:UN)?CONDITIONAL$/.test(json.wrapper ?? '')
+      const document = isWrapped ? partsLeft(made) : made
       const levels = returnsLevels(pathspec) ? LEVELS : 1
       return total([scaled(document, levels), pathspec ? this.size(pathspec) : NOTHING])
     }
@@ -934,7 +968,10 @@ class Growth implements Grown {
       }
     }
     const isNumeric = name === 'numeric' && (typeName?.arrayBounds ?? []).length === 0
-    return { ...castSize(arg, size, typeName), isNumeric }
+    const isDocument = /^jsonb?$/.test(name) || (typeName?.arrayBounds ?? []).length > 0 ? size.isDocument : undefined
+    const made = castSize(arg, size, typeName)
+    const isComputed = size.isDocument ? undefined : made.isComputed
+    return { ...made, isNumeric, isDocument, isComputed }
   }
 
   /** Counts what a call keeps of an argument until the row ends, in copies of it. Throws Refusal. */
@@ -1019,9 +1056,14 @@ class Growth implements Grown {
     if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
     if (sides.length === 2 && COMPARES.test(symbol)) return FIXED
     if (symbol === '->' || symbol === '->>') return this.#field(symbol, given, sides)
+    if (symbol === '#-') return partsLeft(total(sides))
     if (!NUMERIC_OPERATORS.has(symbol)) return total(sides)
     const size = symbol === '^' ? power(given, sides) : computed(given, sides, false)
-    return COMPUTES.has(symbol) ? { ...size, isComputed: true } : size
+    if (!COMPUTES.has(symbol)) return size
+    // x - 'a' may leave out parts of a document, unless x is known to be a number or a date.
+    const [left = NOTHING] = sides
+    const isDocument = symbol === '-' && sides.length === 2 && !isNumber(left) && !isComputedNumber(left)
+    return { ...(isDocument ? partsLeft(size) : size), isComputed: true }
   }
 
   /** Returns the size of a field of a JSON document. All fields of a document together are not longer than it. */
@@ -1042,7 +1084,10 @@ class Growth implements Grown {
     // IN has no operator.
     if (tested) this.#collate(words(operName).at(-1) ?? '=', [tested, total(outputs)], 1)
     this.#noteRows(outputs)
-    if (subLinkType === 'ARRAY_SUBLINK') return this.#collected(collected(first))
+    if (subLinkType === 'ARRAY_SUBLINK') {
+      this.#checkCollected([first])
+      return this.#collected(collected(first))
+    }
     return subLinkType === 'EXPR_SUBLINK' ? notMade(first) : FIXED
   }
 
@@ -1080,14 +1125,17 @@ class Growth implements Grown {
     if (name === 'round' || name === 'trunc') return rounded(args, sizes)
     if (POWERS.has(name)) return power(args, sizes)
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
-    if (SUMS.has(name)) return { ...asNumber(total(sizes)), isComputed: true }
-    if (COMPUTES.has(name)) return { ...total(sizes), isComputed: true }
+    if (SUMS.has(name)) return { ...asNumber(total(sizes)), ...NUMBER }
+    if (COMPUTES.has(name)) return { ...total(sizes), ...NUMBER }
     const made = this.#isLimited ? shortened(name, args, result(name, args, sizes)) : result(name, args, sizes)
-    const isJoined = made.columns !== undefined && joinsPunctuation(name, args)
-    const isStretched = name === 'repeat' && sizes[0]?.own === 0
-    const given = made.given === undefined || MAKES_TIMES.test(name) ? undefined : PARAMS_MAX
-    const size = isJoined || isStretched || given !== undefined ? { ...made, isJoined, isStretched, given } : made
+    const before = sizes.reduce<Joined | undefined>((all, size) => bothJoined(all, size.joined), undefined)
+    const joined = (made.columns && joinedBy(name, args)) ?? afterSplit(before, name, args[1])
+    const isStretched = name === 'repeat' && sizes[0]?.own === 0 && before === undefined
+    const given = made.given !== undefined && joinedBy(name, args) ? PARAMS_MAX : made.given
+    const isSame = made.joined === joined && !isStretched && given === made.given
+    const size = isSame ? made : { ...made, joined, isStretched, given }
     if (!isCollecting(call)) return size
+    this.#checkCollected(sizes)
     // Geometries are compared by their boxes, and not each point with each point.
     return this.#collected(AGGREGATES.has(name) ? size : { ...collected(size), isMany: false }, call.over !== undefined)
   }
@@ -1259,19 +1307,6 @@ function groupsNested(name: string, args: readonly Node[]): number {
   return text === undefined ? GROUPS_MADE : readRegex(text, { flags: flagsOf(name, args) }).nested
 }
 
-/**
- * Returns whether a call may turn most of a stored text into punctuation: regexp_replace with g, unless a letter or a
- * digit stands in for each match, or only other characters match, and translate of many characters.
- */
-function joinsPunctuation(name: string, [, from, to, flags]: readonly Node[]): boolean {
-  const [pattern, replacement] = [from && literalText(from), to && literalText(to)]
-  if (name === 'translate') return pattern === undefined || pattern.length > TRANSLATED
-  if (name !== 'regexp_replace' || !flags) return false
-  const isKept = /^\[\^[^\]]*(?:a-z|\\w|\[:al(?:pha|num):\])/i.test(pattern ?? '')
-  return !isKept && !/[\p{L}\p{N}]/u.test((replacement ?? '').replaceAll(/\\./g, ''))
-}
-
-const TRANSLATED = 10
 /** The maximum run of punctuation in a text that is sorted: one comparison takes 1.7 s in glibc 2.36. */
 export const SORTED_MAX = 40_960
 /** The maximum run of punctuation in a parameter (param-values.ts). */
@@ -1279,7 +1314,21 @@ export const PUNCTUATION_MAX = 1_000
 
 /** Returns whether the value may be or contain a text that a collation compares. */
 function isText(size: Size): boolean {
-  return (size.kind === undefined || size.kind === 'json') && !size.isComputed && !isNumber(size)
+  return (size.kind === undefined || size.kind === 'json') && !isComputedNumber(size) && !isNumber(size)
+}
+
+/** Returns whether the value is computed with numbers, and is no document of which parts are left out. */
+function isComputedNumber({ isComputed, isDocument }: Size): boolean {
+  return isComputed === true && isDocument !== true
+}
+
+/** Returns the size of a document of which an operator leaves out parts, so that the punctuation of others may join. */
+function partsLeft(size: Size): Size {
+  return { ...size, isDocument: true, joined: size.columns ? 'any' : size.joined }
+}
+
+function bothJoined(a: Joined | undefined, b: Joined | undefined): Joined | undefined {
+  return a === undefined || a === b ? b : b === undefined ? a : 'any'
 }
 
 /** Returns whether the value may be a text whose length only the database knows. */
@@ -1496,6 +1545,8 @@ const NUMERIC_FUNCTIONS: ReadonlySet<string> = new Set([
 ])
 /** Functions in NUMERIC_FUNCTIONS whose result may have far more digits than their arguments. */
 const LONG_RESULTS: ReadonlySet<string> = new Set(['exp', 'pow', 'power', 'numeric', 'to_number'])
+/** The result of a function that computes with numbers. */
+const NUMBER = { isComputed: true, isDocument: undefined, joined: undefined } as const
 /** Operators and functions whose result is computed with numbers: see `isComputed`. */
 const COMPUTES: ReadonlySet<string> = new Set([...['+', '-', '*', '/', '%', 'corr', 'percentile_cont']])
 /** Functions that return an integer. */
@@ -2001,9 +2052,11 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
   let [isMade, isAssumed, isSpread] = [false, false, false]
   let [digits, given, letters, hasNumbers] = [0, 0, 0, false]
-  let [isJoined, isGrown, isMeasured, isOpen] = [false, false, false, false]
+  let [isDocument, isGrown, isMeasured, isOpen] = [false, false, false, false]
   let parts: Map<string, number> | undefined
   let made: Made | undefined
+  let joined: Joined | undefined
+  let within: ReadonlySet<Copied> | undefined
   const columns = copiedBy(sizes, by)
   const addMade = by === Math.max ? greaterOf : bothOf
   for (const size of sizes) {
@@ -2028,7 +2081,9 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     given = by(given, size.given ?? 0)
     letters = by(letters, size.letters ?? size.own)
     hasNumbers ||= size.letters !== undefined
-    isJoined ||= size.isJoined === true
+    isDocument ||= size.isDocument === true || size.kind === 'json'
+    joined = bothJoined(joined, size.joined)
+    if (size.within) within = within ? new Set([...within, ...size.within]) : size.within
     isGrown ||= size.isGrown === true
     for (const [place, count] of size.before) {
       before ??= new Map()
@@ -2049,7 +2104,9 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isMade && { isMade }),
     ...(given > 0 && { given }),
     ...(hasNumbers && { letters }),
-    ...(isJoined && { isJoined }),
+    ...(isDocument && { isDocument }),
+    ...(joined && { joined }),
+    ...(within && { within }),
     ...(isGrown && { isGrown }),
     ...(isAssumed && { isAssumed }),
     ...(isSpread && { isSpread }),
@@ -2122,6 +2179,10 @@ function eachWithEach(what: string, steps: number): Refusal {
   const why = `${what} could take ${Math.round(steps)} steps that cannot be cancelled; the limit is ${STEPS_MAX}`
   const hint = 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   return new Refusal('limit', 'size', why, hint, undefined)
+}
+
+function tooLong(length: number): Refusal {
+  return tooLarge(`${Math.round(length)} bytes of literals in a text that is sorted or compared`, SORTED_MAX)
 }
 
 function tooLarge(found: string, limit: number): Refusal {
