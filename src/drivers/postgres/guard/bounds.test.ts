@@ -99,6 +99,7 @@ const MEASURED: Readonly<Record<string, readonly [Around, string?]>> = {
   array_to_string: [(x) => `array_to_string(string_to_array(${x}, a), a)`],
   ts_rewrite: [(x) => `ts_rewrite(${x}, q, q)`, 'q'],
   ts_rank: [(x) => `ts_rank(v, (${x})::text::tsquery)::text`],
+  ts_headline: [(x) => `ts_headline(${x}, q)`],
   to_tsquery: [(x) => `to_tsquery(${x})::text`],
   '@@': [(x) => `(v @@ ${x})::text`],
   // For these, PostgreSQL repeats the arguments.

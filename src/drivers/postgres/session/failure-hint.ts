@@ -83,8 +83,10 @@ export function adviceForBound(what: string): string {
   if (COLLECTS.test(what)) return COLLECTED_HINT
   if (what === 'stored_value') return STORED_HINT
   if (what === 'collected_value') return VALUE_HINT
-  if (what === 'tsquery') return 'Use a shorter search: a text that is cast to tsquery can have 16384 bytes.'
   if (what === 'lquery') return 'Use a shorter pattern: a text that is cast to lquery can have 4096 bytes.'
+  if (what === 'ts_headline')
+    return 'Search for fewer words, or make the headline of a shorter text: left(x, 10000). Leave out phrases, or use fewer fragments.'
+  if (what === 'tsquery') return 'Use a shorter search: a text that is cast to tsquery can have 32768 bytes.'
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost is the length of the string times the length of the text to find in it. Shorten one of them: left(x, 10000).'
 }

@@ -105,7 +105,7 @@ export const DIGITS_OF_A_STEP = 40
 /** A limit of at least this many digits is not printed: the query then computes few products. */
 const MANY_DIGITS = 40_000
 /** Up to this many calls may each use their full bound. shareOf() lowers the bound of more calls. */
-const FREE_CALLS = 4
+export const FREE_CALLS = 4
 /** A bound of at most this size belongs to a call whose work grows with the square of the size. */
 const SQUARED_BOUND = 5_000
 const FREE_SQUARED_CALLS = 16

@@ -57,6 +57,41 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
     `SELECT ${list(400, () => 'y * y = 1')} FROM (SELECT div(lower(${range}), 7) AS y OFFSET 0) q`,
     'limit: size',
   ]),
+  ...['mode()', 'percentile_disc(0.5)', 'percentile_disc(ARRAY[0.5, 0.7])'].map((name): [string, string, string] => [
+    `copies of ${name}`,
+    `SELECT length(concat(${list(100, () => 'y')})) FROM (SELECT concat(${list(100, () => 'm')}) AS y FROM (SELECT ${name} WITHIN GROUP (ORDER BY x) FILTER (WHERE x <> '') AS m FROM (SELECT repeat(repeat('x', 1000), 40) AS x OFFSET 0) q OFFSET 0) r OFFSET 0) z`,
+    'limit: size',
+  ]),
+  [
+    'percentile_disc of many fractions',
+    "SELECT percentile_disc(array_fill(0.5::float8, ARRAY[9000])) WITHIN GROUP (ORDER BY x) FROM (SELECT repeat('x', 10000) AS x OFFSET 0) q",
+    'limit: size',
+  ],
+  [
+    'copies of a substring by a pattern',
+    `SELECT length(concat(${list(60, () => 'm')})) FROM (SELECT substring(x FROM '5"%5"' FOR '5') AS m FROM (SELECT ${MEGABYTE} AS x OFFSET 0) q OFFSET 0) r`,
+    'limit: size',
+  ],
+  ...["'', 'y', 'g'", "'q*|b', 'y', 'g'", "'(?=x)', 'y', 'gi'", "name, 'y', name"].map(
+    (how): [string, string, string] => [
+      `regexp_replace that inserts by ${how}`,
+      `SELECT length(${again(17, "repeat('x', 1000)", (inner) => `regexp_replace(${inner}, ${how})`)}) FROM customers`,
+      'limit: size',
+    ],
+  ),
+  ...[
+    "'MaxFragments=101'",
+    "'MinWords=1, maxwords = 1001'",
+    "'MaxFragments=''10'",
+    "'MaxFragments=0x10'",
+    "'MaxWords=1_0'",
+    '$1',
+    'name',
+  ].map((options): [string, string, string] => [
+    `ts_headline with ${options}`,
+    `SELECT ts_headline(name, to_tsquery('a'), ${options}) FROM customers`,
+    'limit: ts_headline',
+  ]),
   ['a column of type tsquery', "SELECT r.m FROM json_to_record('{}') AS r(m tsquery)", 'type: tsquery'],
   ['a column of lists of tsquery', "SELECT r.m FROM jsonb_to_recordset('[]') AS r(m tsquery[])", 'type: tsquery'],
   ['a comparison of long runs', `SELECT ${DASHES} || 'a' < ${DASHES} || 'A'`, 'limit: size'],
@@ -258,6 +293,16 @@ const COUNTED =
 
 const PASSES: readonly (readonly [string, string, RegExp])[] = [
   ['an aggregate, with its bytes counted', "SELECT array_agg(repeat('x', 10000)) FROM customers", COUNTED],
+  [
+    'regexp_replace that replaces letters',
+    `SELECT ${again(12, 'name', (inner) => `regexp_replace(${inner}, '^[^a-z]+|(?:\\s|-){2}$', '_', 'g')`)} FROM customers`,
+    /regexp_replace/,
+  ],
+  [
+    'ts_headline with options, by the words of the query and the bytes of the text',
+    "SELECT ts_headline('english', name, plainto_tsquery('cat & dog'), 'MaxFragments=100, MaxWords=\"1000\", StartSel=<b>') FROM customers",
+    /"numnode"\(.*>\) 8388608/s,
+  ],
   ['ARRAY(), with its bytes counted', "SELECT ARRAY(SELECT repeat('x', 10000) FROM customers)", COUNTED],
   ['EXCEPT, with its bytes counted', 'SELECT id FROM customers EXCEPT SELECT id FROM orders', COUNTED],
   ['NOT IN, with its bytes counted', 'SELECT 1 FROM customers WHERE id NOT IN (SELECT id FROM orders)', COUNTED],

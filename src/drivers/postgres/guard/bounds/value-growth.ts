@@ -31,6 +31,7 @@ import { COLLECTED_VALUE, COMPARED_MAX, isMeasuring, KEPT_MAX } from './collecte
 import {
   bothOf,
   DIGITS_OF_A_STEP,
+  FREE_CALLS,
   greaterOf,
   isNothing,
   MadeValues,
@@ -862,7 +863,7 @@ class Growth implements Grown {
     } else if (limit.most === COLLECTED_MAX) this.#collecting.add(limit)
     else if (limit.what !== 'LIKE' || limit.most !== FREE_PATTERN) {
       this.#bounded.add(limit)
-      this.#values.add({ bounded: 1 })
+      this.#values.add({ bounded: limit.what === 'ts_headline' ? FREE_CALLS : 1 })
     }
   }
 
@@ -1095,7 +1096,9 @@ class Growth implements Grown {
     const { funcname, args = [], ...rest } = call
     const [name = ''] = words(funcname).slice(-1)
     const sizes = this.#each(args)
-    const others = this.#parts(rest)
+    const { agg_order, ...more } = rest
+    const ordered = this.#parts({ agg_order })
+    const others = total([ordered, this.#parts(more)])
     if (call.agg_within_group ?? call.agg_order ?? call.agg_distinct) {
       this.#sort([...sizes, others])
       this.#keep([...sizes, others], call.agg_within_group ? SORTED : SORTS)
@@ -1126,9 +1129,13 @@ class Growth implements Grown {
     if (POWERS.has(name)) return power(args, sizes)
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
     if (SUMS.has(name)) return { ...asNumber(total(sizes)), ...NUMBER }
-    if (COMPUTES.has(name)) return { ...total(sizes), ...NUMBER }
-    const made = this.#isLimited ? shortened(name, args, result(name, args, sizes)) : result(name, args, sizes)
-    const before = sizes.reduce<Joined | undefined>((all, size) => bothJoined(all, size.joined), undefined)
+    if (COMPUTES.has(name)) return { ...scaled(total(sizes), name === 'percentile_cont' ? FLOAT_GROWTH : 1), ...NUMBER }
+    const found = CHOOSES.has(name) ? chosen(ordered, sizes) : result(name, args, sizes)
+    const made = this.#isLimited ? shortened(name, args, found) : found
+    const before = [...sizes, ordered].reduce<Joined | undefined>(
+      (all, size) => bothJoined(all, size.joined),
+      undefined,
+    )
     const joined = (made.columns && joinedBy(name, args)) ?? afterSplit(before, name, args[1])
     const isStretched = name === 'repeat' && sizes[0]?.own === 0 && before === undefined
     const given = made.given !== undefined && joinedBy(name, args) ? PARAMS_MAX : made.given
@@ -1584,7 +1591,7 @@ const SUMS: ReadonlySet<string> = new Set([
 /** Aggregates whose result is no larger than one of their values, or a number with little more digits. */
 const NARROWING: ReadonlySet<string> = new Set([
   ...['any_value', 'avg', 'bit_and', 'bit_or', 'bit_xor', 'bool_and', 'bool_or', 'count', 'every', 'max', 'min', 'sum'],
-  ...['corr', 'covar_pop', 'covar_samp', 'mode', 'percentile_cont', 'percentile_disc', 'stddev', 'stddev_pop'],
+  ...['corr', 'covar_pop', 'covar_samp', 'percentile_cont', 'stddev', 'stddev_pop'],
   ...['stddev_samp', 'variance', 'var_pop', 'var_samp'],
 ])
 const FIXED_RESULTS: ReadonlySet<string> = new Set([
@@ -1594,6 +1601,18 @@ const FIXED_RESULTS: ReadonlySet<string> = new Set([
   ...['date_trunc', 'date_part', 'extract', 'age', 'now', 'jsonb_array_length', 'json_array_length', 'hashtext'],
   ...['set_config', 'current_setting'],
 ])
+
+/** Aggregates that return values that WITHIN GROUP orders: one of them, or one for each element of an array. */
+const CHOOSES: ReadonlySet<string> = new Set(['mode', 'percentile_disc'])
+/** The text of a fraction may have two bytes, as in `0,`. The text of a float8 with a comma may have 25. */
+const FRACTION_BYTES = 2
+const FLOAT_GROWTH = 13
+
+/** Returns the size of what CHOOSES return. */
+function chosen(ordered: Size, [fraction]: readonly Size[]): Size {
+  if (!fraction || fraction.kind !== undefined) return ordered
+  return scaled(ordered, Math.max(1, (fraction.own + fraction.times * STORED_BYTES) / FRACTION_BYTES))
+}
 
 /** Returns the size of a function's result. */
 function result(name: string, args: readonly Node[], sizes: readonly Size[]): Size {
@@ -1614,16 +1633,16 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
       return { ...NOTHING, own: 4 * (wholeNumber(args[1]) ?? COUNT_MAX) }
     case 'left':
     case 'right':
-      return cut(first, wholeNumber(args[1]))
+      return cut(first, countIn(args[1]))
     case 'substr':
     case 'substring':
-      return cut(first, wholeNumber(args[2]))
+      return cut(first, countIn(args[2]))
     case 'array_fill':
       return scaled(first, 2 * (args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1))
     case 'replace':
       return replaced(first, lengthOf(args[1]) ?? 1, third, 0)
     case 'regexp_replace':
-      return replaced(first, 1, third, backReferences(args[2]))
+      return replaced(first, 1, third, backReferences(args[2]) + (mayInsert(name, args) ? 1 : 0))
     case 'string_to_array':
     case 'regexp_split_to_array':
       // A quotation mark becomes five: `"\"",`.
@@ -1647,10 +1666,8 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'array_replace':
     case 'ts_rewrite':
       return replaced(first, 1, third, 0)
-    case 'ts_headline': {
-      const [options = NOTHING] = sizes.slice(-1)
-      return sizes.length < 3 ? total(sizes) : replaced(total(sizes.slice(0, -1)), 2, options, 1)
-    }
+    case 'ts_headline':
+      return headline(args, sizes)
     case 'quote_literal':
     case 'quote_ident':
     case 'quote_nullable':
@@ -1721,6 +1738,13 @@ function repeated(text: Size, count: number | undefined): Size {
   return isKnown ? scaled(text, Math.max(count, 0)) : { ...NOTHING, own: REPEATED_MAX }
 }
 
+/** Returns the value of a constant that is known to be a number: in substring(x FROM y FOR '5'), '5' is a letter. */
+function countIn(node: Node | undefined): number | undefined {
+  const isNumber = (node?.A_Const?.ival ?? node?.A_Const?.fval) !== undefined
+  const isCast = /^int[248]$/.test(words(node?.TypeCast?.typeName?.names).at(-1) ?? '')
+  return isNumber || isCast ? wholeNumber(node) : undefined
+}
+
 function cut(size: Size, characters: number | undefined): Size {
   return characters === undefined || characters < 0 ? size : { ...NOTHING, own: 4 * characters }
 }
@@ -1735,6 +1759,48 @@ function replaced(text: Size, length: number, by: Size, copies: number): Size {
   const { times, before, columns } = scaled(by, places)
   const put: Size = { ...NOTHING, times, before, columns }
   return total([scaled(text, grows), by.times > 0 ? { ...put, isAssumed: true } : put])
+}
+
+/** Returns the size of a headline, which has marks around each word that is found. */
+function headline(args: readonly Node[], sizes: readonly Size[]): Size {
+  // Only a configuration is a constant: see text-search.ts.
+  const first = args[0]?.A_Const ? 1 : 0
+  const options = args[first + 2]
+  const text = options && literalText(options)
+  const marks = text !== undefined && /sel|delimiter/i.test(text) ? text.length : 0
+  return replaced(sizes[first] ?? NOTHING, 2, { ...NOTHING, own: '<b></b>'.length + marks }, 1)
+}
+
+/** Returns whether regexp_replace() may keep the letters of a text, and insert a text between them. */
+function mayInsert(name: string, args: readonly Node[]): boolean {
+  const [, pattern, by, flags] = args
+  if (!flags || (by && literalText(by) === '')) return false
+  const [text, read] = [pattern && literalText(pattern), literalText(flags)]
+  if (text === undefined || read === undefined || !/^[gimnpsw]*$/.test(read)) return true
+  return read.includes('g') && mayMatchNothing(text)
+}
+
+/** Returns whether a regular expression may match no letter. It may also return true for one that cannot. */
+function mayMatchNothing(pattern: string): boolean {
+  let text = pattern
+    .replaceAll(/\\(?:[AmMyYZ]|\d+)/g, '')
+    .replaceAll(/\\./gs, 'x')
+    .replaceAll(/\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]])*\]/g, 'x')
+    .replaceAll('(?:', '(')
+  if (text.includes('(?')) return true
+  for (let before = ''; before !== text;) {
+    before = text
+    text = text.replaceAll(/\(([^()]*)\)/g, (_, inner: string) => (needsLetter(inner) ? 'x' : ''))
+  }
+  return !needsLetter(text)
+}
+
+/** Returns whether each alternative, which has no groups, has a part that is not optional. */
+function needsLetter(text: string): boolean {
+  return text.split('|').every((each) => {
+    const parts = each.replaceAll(/.(?:[*?]|\{0*(?:,\d*)?\})\??/gs, '').replaceAll(/\{[\d,]*\}/g, '')
+    return /[^+^$]/.test(parts)
+  })
 }
 
 function formatted(format: Node | undefined, sizes: readonly Size[]): Size {

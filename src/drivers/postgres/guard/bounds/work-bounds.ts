@@ -40,7 +40,7 @@ export function boundedWork(
   name: string,
   args: readonly Node[],
   typedArgs: readonly Typed[],
-  at: number | undefined,
+  { major, at }: { readonly major: number; readonly at: number | undefined },
 ): readonly Node[] {
   const [left, right] = typedArgs
   if (SEEKING.has(name) && left && right) {
@@ -48,6 +48,7 @@ export function boundedWork(
     return [a, b, ...args.slice(2)]
   }
   if (owner === 'pg_catalog' && (name === 'ts_rank' || name === 'ts_rank_cd')) return boundedRank(name, args, at)
+  if (owner === 'pg_catalog' && name === 'ts_headline') return boundedHeadline(args, major, at)
   if (owner === 'pg_catalog' && name.endsWith('to_tsquery')) return boundedQueryText(name, args, at)
   const multiplied = PAIRS.get(`${owner}.${name}`) ?? []
   return multiplied.reduce((made: readonly Node[], pair) => boundedPair(name, args, made, pair, at), args)
@@ -88,8 +89,81 @@ export function boundedSearch({ node, type }: Typed, at: number | undefined): No
   return unlessAny({ what: 'to_tsquery', size, most: QUERY_TEXT_MAX }, node, at)
 }
 
+/**
+ * The limit on (words and operators of the query) × (bytes of the text) in ts_headline(), which keeps up to 36 bytes for
+ * each. With a phrase, up to version 15, it keeps the places of all words that it has tried: see phraseWork().
+ */
+const HEADLINE_MAX = 8_388_608
+const FRAGMENTS_MAX = 100
+const WORDS_MAX = 1_000
+
+/**
+ * Limits ts_headline(configuration, text, query, options), where the first and the last argument may be missing. With
+ * many fragments, its time is quadratic, and no cancel ends it.
+ */
+function boundedHeadline(args: readonly Node[], major: number, at: number | undefined): readonly Node[] {
+  // text-search.ts has given any other first constant a type.
+  const first = args[0]?.A_Const ? 1 : 0
+  const [text, query, options] = args.slice(first)
+  if (!text || !query) return args
+  const words = coveredWords(options, at)
+  if ((literalText(text)?.length ?? Infinity) <= FREE_BYTES) return args
+  const what = 'ts_headline'
+  const asked = typed(query, 'tsquery')
+  const nodes = cast(call('numnode', asked), 'int8')
+  const product = operator('*', nodes, bytesAsText(text))
+  const bound = { what, size: steadily(product, [text, query], what, at), most: HEADLINE_MAX }
+  const work = major < 16 && mayHavePhrase(query) ? phraseWork(args.slice(0, first), text, asked, words) : undefined
+  const greater: Node | undefined = work && { MinMaxExpr: { op: 'IS_GREATEST', args: [product, work] } }
+  // The work is measured by a headline, so the product is checked before.
+  const size = greater && either(operator('>', product, whole(HEADLINE_MAX)), product, greater)
+  const bounded = unlessAny(size ? { ...bound, size } : bound, asked, at)
+  return args.map((arg, index) => (index === first + 1 ? bounded : arg))
+}
+
+/**
+ * Returns an upper limit of what a phrase takes, in the unit of HEADLINE_MAX. For each word of the text that is in the
+ * query, PostgreSQL tries each such word among the next `words`, and keeps two bytes for each word in between.
+ */
+function phraseWork(configuration: readonly Node[], text: Node, query: Node, words: number): Node {
+  const marked = call('ts_headline', ...configuration, text, query, constant('HighlightAll=true'))
+  const found = cast(call('cardinality', call('string_to_array', marked, constant('<b>'))), 'int8')
+  const nodes = cast(call('numnode', query), 'int8')
+  const tries = operator('*', operator('*', nodes, found), whole(Math.ceil(words ** 2 / 128)))
+  return either(operator('>', call('strpos', cast(query, 'text'), constant('<')), whole(0)), tries, whole(0))
+}
+
+/** Returns whether a query may have a phrase. plainto_tsquery() makes none. */
+function mayHavePhrase(query: Node): boolean {
+  const text = literalText(query.TypeCast?.arg ?? query)
+  return text === undefined ? words(query.FuncCall?.funcname).at(-1) !== 'plainto_tsquery' : text.includes('<')
+}
+
+/** Returns how many words a fragment covers at most (prsd_headline() in wparser_def.c). Throws Refusal. */
+function coveredWords(options: Node | undefined, at: number | undefined): number {
+  const text = options && literalText(options)
+  if (options && text === undefined) throw badOptions('its options are not a constant', at)
+  const [fragments, words] = [optionIn('MaxFragments', text), optionIn('MaxWords', text)]
+  if (fragments > FRAGMENTS_MAX || words > WORDS_MAX) throw badOptions('its options are too large', at)
+  return Math.max(words * 10, 100) * Math.max(fragments, 1)
+}
+
+const DEFAULTS = { MaxFragments: 0, MaxWords: 35 }
+
+/** Returns the value of an option, or Infinity if it is written in another way than `name=10` or `name="10"`. */
+function optionIn(name: keyof typeof DEFAULTS, text = ''): number {
+  const values = text.split(new RegExp(name, 'i')).slice(1)
+  const numbers = values.map((value) => /^\s*=\s*(["']?)(\d{1,6})\1(?=[\s,]|$)/.exec(value)?.[2])
+  return Math.max(...(numbers.length > 0 ? numbers.map((number) => Number(number ?? Infinity)) : [DEFAULTS[name]]))
+}
+
+function badOptions(why: string, at: number | undefined): Refusal {
+  const hint = `Write the options as a constant, with MaxFragments up to ${FRAGMENTS_MAX} and MaxWords up to ${WORDS_MAX}.`
+  return new Refusal('limit', 'ts_headline', `function ts_headline() is refused: ${why}`, hint, at)
+}
+
 /** The limit on a text that is cast to tsquery. The time is quadratic, and no cancel ends it: 160 kB took 1.4 s. */
-const QUERY_CAST_MAX = 16_384
+const QUERY_CAST_MAX = 32_768
 
 /** Returns why the value of a parameter may not have this type, or null. */
 export function longQueryIn(text: string, type: SqlType): string | null {

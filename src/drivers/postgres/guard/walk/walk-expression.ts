@@ -614,11 +614,12 @@ function boundedCall(
 ): readonly Node[] {
   const args = given.map((arg) => arg.node)
   if (extension === 'postgis') return spatialArguments(walk.exposed, name, given, written.location)
-  if (extension !== undefined) return boundedWork(extension, name, args, given, written.location)
+  const server = { major: walk.exposed.major, at: written.location }
+  if (extension !== undefined) return boundedWork(extension, name, args, given, server)
   if (schema !== 'pg_catalog') return args
   if (takesPath(name)) return boundedPathArguments(args, written.location)
   const repeatedMax = walk.comparedMax === SORTED_MAX ? REPEATED_SORTED_MAX : undefined
-  return boundedWork(schema, name, boundedArguments(name, written, args, repeatedMax), given, written.location)
+  return boundedWork(schema, name, boundedArguments(name, written, args, repeatedMax), given, server)
 }
 
 /**
