@@ -4,7 +4,7 @@
 // contains the ids of accounts.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
-import type { Kysely, Transaction } from 'kysely'
+import { sql, type Kysely, type Transaction } from 'kysely'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { Call } from '../auth/caller.ts'
@@ -174,10 +174,12 @@ export async function endInvitationsBy(
     role !== null && roleAtLeast(role, 'ADMIN') && canGrant({ role, status: 'ACTIVE' }, invited)
   const roles = Role.options.filter((each) => !mayStill(each))
   if (roles.length === 0) return []
+  // The expression keeps SQLite from reading the account's invitations to all teams, of which there may be 50,000.
+  const isBy = sql<boolean>`coalesce(invited_by, '') = ${accountId}`
   const made = tx
     .selectFrom('invitations')
     .where('invitations.team_id', '=', teamId)
-    .where('invited_by', '=', accountId)
+    .where(isBy)
     .where('invitations.role', 'in', roles)
   const pending = await made.select('email').where('used_at', 'is', null).execute()
   const joined = made
@@ -193,12 +195,7 @@ export async function endInvitationsBy(
     .where('team_id', '=', teamId)
     .where('account_id', 'in', joined.select('accounts.id'))
     .execute()
-  await tx
-    .deleteFrom('invitations')
-    .where('team_id', '=', teamId)
-    .where('invited_by', '=', accountId)
-    .where('role', 'in', roles)
-    .execute()
+  await tx.deleteFrom('invitations').where('team_id', '=', teamId).where(isBy).where('role', 'in', roles).execute()
   return [...pending, ...waiting].map(({ email }) => email)
 }
 
