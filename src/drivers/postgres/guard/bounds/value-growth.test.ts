@@ -245,6 +245,11 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
     `SELECT r.m IS NULL FROM (SELECT json_build_object('m', x) AS j FROM ${made('[1,2),', 60_000)}) z, json_to_record(j) AS r(m int4multirange)`,
     'limit: size',
   ],
+  [
+    'a parameter that is cast to jsonb[] often',
+    `SELECT ${list(30, () => 'x::jsonb[] IS NULL')} FROM (SELECT $1::text AS x OFFSET 0) q`,
+    'limit: size',
+  ],
   ['parse_ident', `SELECT parse_ident(x) IS NULL FROM ${made('a.', 300_000)}`, 'limit: size'],
   [
     'arrays that become jsonb',

@@ -1873,7 +1873,14 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
     // A text that contains nothing of the query has at least as many letters as the number has digits.
     return size.own === 0 && number.kind === 'number' ? { ...number, digits: digitsOf(size) } : number
   }
-  if (DOCUMENTS.has(name)) return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
+  if (DOCUMENTS.has(name)) {
+    if (!isArray || isLiteral || isList(arg))
+      return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
+    // jsonb_in() keeps a parser for each element.
+    const memory = scaled(size, UNKNOWN)
+    const { own, letters } = documentOf(size)
+    return { ...memory, own: memory.own + own, letters, kind: undefined }
+  }
   if (name === 'json' && !isArray) return { ...size, kind: 'json' }
   if (name === 'bytea' && !isArray) return scaled(size, 2)
   if (isArray && PARSED.test(name)) return scaled(size, PARSED_ELEMENT)
