@@ -1886,7 +1886,10 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
   if (isArray && PARSED.test(name)) return scaled(size, PARSED_ELEMENT)
   const memory = memoryOf(name, isArray, isLiteral)
   // The text of an array counted already.
-  if (isArray) return scaledBy(size, isList(arg) ? Math.ceil(memory / TEXT_ELEMENT) : memory)
+  if (isArray) {
+    const by = isList(arg) ? Math.ceil(memory / TEXT_ELEMENT) : memory
+    return { ...(memory >= UNKNOWN ? scaledOwn(size, by) : scaled(size, by)), kind: undefined }
+  }
   if (name.endsWith('multirange')) return scaled(size, memory)
   if (memory >= UNKNOWN && !isNumber(size) && size.isComputed !== true) return scaledOwn(size, memory)
   return size.kind === undefined ? size : { ...size, kind: undefined }
@@ -1908,10 +1911,6 @@ const GIVEN_MAX = 40
 const COUNTED_TYPES = new RegExp(
   `^(?:lquery|${[...FIXED_TYPES, 'bit', 'varbit', 'bpchar', 'char'].join('|')})$|multirange$`,
 )
-
-function scaledBy(size: Size, memory: number): Size {
-  return { ...(memory >= UNKNOWN ? scaledOwn(size, memory) : scaled(size, memory)), kind: undefined }
-}
 
 function isArrayType(type: Struct<'TypeName'> | undefined): boolean {
   return (type?.arrayBounds ?? []).length > 0 || words(type?.names).at(-1)?.startsWith('_') === true
