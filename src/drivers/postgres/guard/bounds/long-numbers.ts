@@ -82,7 +82,8 @@ export function readAsJson(walk: Walk, level: Level, value: Typed, at: number | 
 function isMade({ node, type }: Typed): boolean {
   if (type?.kind === 'named' && type.schema === 'pg_catalog' && type.name === 'jsonb') return false
   if (node.ParamRef) return true
-  if (node.A_Const) return false
+  // Inside a sub-select, an empty array would have no type.
+  if (node.A_Const ?? (node.A_ArrayExpr && !node.A_ArrayExpr.elements?.length)) return false
   if (node.ColumnRef ?? node.CollateClause) return collectedIn(node) > 0
   const [symbol = ''] = words(node.A_Expr?.name).slice(-1)
   return !PARTS.test(symbol) || collectedIn(node) > 0

@@ -401,6 +401,11 @@ const PASSES: readonly (readonly [string, string, RegExp])[] = [
     /ELSE "t1"\."name" END OPERATOR\("pg_catalog"\.~~\) ANY/,
   ],
   ['a search for a constant', "SELECT strpos(name, 'x') FROM customers", /"strpos"\("t1"\."name", 'x'\)/],
+  [
+    'an empty list of documents',
+    'SELECT ARRAY[]::jsonb[] FROM customers',
+    /^SELECT CAST\(ARRAY\[\] AS "pg_catalog"\."jsonb"\[\]\)/,
+  ],
   ['normalize of a column', 'SELECT normalize(name) FROM customers', /> *\) 4096\) THEN/],
   ['stored texts that are concatenated', "SELECT string_agg(name || ': ' || id, E'\\n') FROM customers", /string_agg/],
 ]
