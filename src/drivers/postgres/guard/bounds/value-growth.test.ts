@@ -647,6 +647,25 @@ test('the calls that take a collected value share a limit', async () => {
   assert.deepEqual(await limits(levels, 'collected_value'), [1_342_177])
 })
 
+test('collected texts have a lower limit if a row compares many of them', async () => {
+  const compared = (count: number): string =>
+    columns(count, (at) => `x || ${at} < x || 'A'`, "FROM (SELECT string_agg(name, '-') AS x FROM customers) q")
+  assert.deepEqual(await limits(compared(1), 'collected_value'), [40_960])
+  assert.deepEqual(await limits(compared(16), 'collected_value'), [10_240])
+})
+
+test('a number that is read from a parameter counts as long', async () => {
+  const from = "FROM (SELECT div(x::numeric, 7) AS y FROM (SELECT $1 || '' AS x OFFSET 0) p OFFSET 0) q"
+  const judged = async (sql: string): Promise<string> => say(await guard.judge(sql, shop(), { params: ['1e65000'] }))
+  assert.equal(await judged(columns(400, (at) => `y * y = ${at}`, from)), 'limit: size')
+  assert.equal(
+    await judged(columns(400, (at) => `y / y = ${at}`, 'FROM (SELECT $1::numeric AS y OFFSET 0) q')),
+    'limit: size',
+  )
+  assert.match(await judged(columns(4, (at) => `y * y = ${at}`, from)), /^SELECT/)
+  assert.match(await judged(columns(100, (at) => `total / $1::numeric = ${at}`, 'FROM orders')), /^SELECT/)
+})
+
 test('long values from constants are not read often', async () => {
   const from = `FROM (SELECT ${LONG_TEXT} AS x, ${LONG_TEXT} AS y, id FROM customers OFFSET 0) q`
   for (const read of ['length(x)', "md5(x) = 'a'", 'x <> y', "x > 'a'", "x ~ 'a'"]) {

@@ -240,6 +240,8 @@ class Growth implements Grown {
   /** The columns in compared values whose punctuation may be joined, and the number of these comparisons. */
   readonly #joined = new Set<Copied>()
   #joinedTimes = 0
+  /** The comparisons of two texts whose length only the database knows. */
+  #openTimes = 0
   #copies: StoredCopies | undefined
   /** True if a step keeps several copies of a collected value that has no limit of its own. */
   #keepsOpen = false
@@ -316,9 +318,11 @@ class Growth implements Grown {
     this.#joinConditions()
     for (const limit of this.#collecting) limit.lower(this.#values.collectedMax)
     for (const limit of this.#bounded) limit.lower(this.#values.shareOf(limit.most))
+    const comparedMax = Math.floor(SORTED_MAX / Math.sqrt(Math.max(1, this.#openTimes)))
     for (const limit of this.#taken) {
       const most = isOnRows(limit) ? this.#values.measuredMax : Infinity
-      limit.lower(Math.min(this.#values.takenShareOf(limit.most), most))
+      const compared = limit.most === SORTED_MAX ? comparedMax : Infinity
+      limit.lower(Math.min(this.#values.takenShareOf(limit.most), most, compared))
     }
   }
 
@@ -679,7 +683,10 @@ class Growth implements Grown {
     })
     const length = Math.min(...lengths)
     if (sides.some(isOpen) && length > FREE_BYTES) this.comparesOpen = true
-    if (length === Infinity) return
+    if (length === Infinity) {
+      this.#openTimes += times
+      return
+    }
     const steps = times * length ** 2
     if (this.#isLimited) this.#values.add({ steps })
     this.#collated += steps
@@ -1869,8 +1876,10 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
     if (isArray) return isLiteral ? size : documentOf(size)
     if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
     if (size.isComputed && size.kind === undefined) return { ...size, own: size.own + FLOAT_BYTES }
+    // A short text of a parameter may be a number with an exponent.
+    if (size.given !== undefined) return LONG_NUMBER
     const number = arg ? asNumber(computed([arg], [size], true)) : LONG_NUMBER
-    // A text that contains nothing of the query has at least as many letters as the number has digits.
+    // A text that contains nothing of the caller has at least as many letters as the number has digits.
     return size.own === 0 && number.kind === 'number' ? { ...number, digits: digitsOf(size) } : number
   }
   if (DOCUMENTS.has(name)) {
