@@ -202,7 +202,7 @@ function rewrite(tree: unknown, asked: Case, bounds: Bounds, places: Places | nu
     const made = confineOnce(read, asked, settings)
     if ('tree' in made) return made
     // The query compares or keeps long values, so the printed text must limit them. Most queries need no such limit.
-    // Each round adds one of the two limits.
+    // Each round adds at least one of the two limits.
     settings = { ...settings, ...made, bounds: forAgain(settings.bounds) }
   }
 }

@@ -3,9 +3,9 @@
 // UNKNOWN, so that one that is added later is on the safe side.
 
 /** The memory of calls and types that are on no list: the worst that was measured is 350, for a multirange. */
-const UNKNOWN = 400
+export const UNKNOWN = 400
 /** The same for values of parameters, which have 65,536 bytes together. */
-const UNKNOWN_GIVEN = 40
+export const UNKNOWN_GIVEN = 40
 /** Functions of PostGIS. */
 const SPATIAL = 100
 
@@ -20,6 +20,8 @@ interface Kept {
 const NOTHING: Kept = { made: 0, given: 0, collected: 0 }
 
 const list = (text: string): readonly string[] => text.split(/\s+/).filter((name) => name !== '')
+const each = (count: number, text: string): readonly (readonly [string, number])[] =>
+  list(text).map((name) => [name, count])
 
 /** Functions whose memory is a few times their arguments, and those that other rules of value-growth.ts count. */
 const PROPORTIONAL = list(`
@@ -73,28 +75,21 @@ const PROPORTIONAL = list(`
 const CALLS: ReadonlyMap<string, number> = new Map([
   ...PROPORTIONAL.map((name) => [name, 0] as const),
   // An element of an array becomes an entry of 32 bytes, and a text of its own.
-  ...list('to_jsonb jsonb_build_array jsonb_build_object jsonb_object array_to_string').map((n) => [n, 8] as const),
-  ...list('array_reverse array_sample array_shuffle array_sort array_to_tsvector tsvector_to_array').map(
-    (name) => [name, 8] as const,
+  ...each(
+    8,
+    `to_jsonb jsonb_build_array jsonb_build_object jsonb_object array_to_string array_reverse array_sample
+    array_shuffle array_sort array_to_tsvector tsvector_to_array jsonb_set jsonb_set_lax jsonb_insert jsonb_concat
+    jsonb_delete jsonb_delete_path jsonb_strip_nulls jsonb_path_query jsonb_path_query_tz jsonb_path_query_array
+    jsonb_path_query_array_tz jsonb_path_query_first jsonb_path_query_first_tz multirange`,
   ),
-  ...list('jsonb_set jsonb_set_lax jsonb_insert jsonb_concat jsonb_delete jsonb_delete_path jsonb_strip_nulls').map(
-    (name) => [name, 8] as const,
-  ),
-  ...list('jsonb_path_query jsonb_path_query_tz jsonb_path_query_array jsonb_path_query_array_tz').map(
-    (name) => [name, 8] as const,
-  ),
-  ...list('jsonb_path_query_first jsonb_path_query_first_tz multirange').map((name) => [name, 8] as const),
   // Control characters become six letters, in a buffer of twice the size.
-  ...list('to_json array_to_json row_to_json json_build_array json_build_object json_object').map(
-    (name) => [name, 12] as const,
-  ),
+  ...each(12, 'to_json array_to_json row_to_json json_build_array json_build_object json_object'),
   // A letter of a format becomes a node, and a word of a text an entry.
-  ...list('to_char to_date to_number to_timestamp').map((name) => [name, 40] as const),
-  ...list('to_tsvector json_to_tsvector jsonb_to_tsvector to_tsquery plainto_tsquery phraseto_tsquery').map(
-    (name) => [name, 40] as const,
+  ...each(
+    40,
+    `to_char to_date to_number to_timestamp to_tsvector json_to_tsvector jsonb_to_tsvector to_tsquery plainto_tsquery
+    phraseto_tsquery websearch_to_tsquery ts_headline similarity word_similarity strict_word_similarity show_trgm`,
   ),
-  ...list('websearch_to_tsquery ts_headline').map((name) => [name, 40] as const),
-  ...list('similarity word_similarity strict_word_similarity show_trgm').map((name) => [name, 40] as const),
 ])
 /** Functions that build arrays and documents of few elements from single values: parameters count once. */
 const JOINS = /^(?:to_jsonb?|jsonb?_build_(?:array|object)|jsonb_path_query\w*|to_(?:char|date|number|timestamp))$/
@@ -113,18 +108,20 @@ export function keptByCall(name: string, isVariadic: boolean): Kept {
 
 /** The bytes of a value for each byte of its text, for values of these types. */
 const TYPES: ReadonlyMap<string, number> = new Map([
-  ...list('text varchar citext name bytea numeric json jsonb hstore jsonpath').map((name) => [name, 1] as const),
-  ...list('int4range int8range numrange daterange tsrange tstzrange pg_lsn').map((name) => [name, 1] as const),
-  ...list('geometry geography box2d box3d vector halfvec sparsevec cube earth').map((name) => [name, 8] as const),
-  ...list('path polygon').map((name) => [name, 8] as const),
-  ...list('ltree lquery tsvector').map((name) => [name, 16] as const),
-  ...list('ltxtquery tsquery query_int').map((name) => [name, 40] as const),
+  ...each(
+    1,
+    `text varchar citext name bytea numeric json jsonb hstore jsonpath int4range int8range numrange daterange tsrange
+    tstzrange pg_lsn`,
+  ),
+  ...each(8, 'geometry geography box2d box3d vector halfvec sparsevec cube earth path polygon'),
+  ...each(16, 'ltree lquery tsvector'),
+  ...each(40, 'ltxtquery tsquery query_int'),
 ])
 /** The same for elements of arrays. */
 const ELEMENTS: ReadonlyMap<string, number> = new Map([
-  ...list('text varchar citext bytea').map((name) => [name, 5] as const),
+  ...each(5, 'text varchar citext bytea'),
   // json_in() keeps a lexer for each element.
-  ...list('json name').map((name) => [name, 80] as const),
+  ...each(80, 'json name'),
 ])
 /** Multiranges and arrays of ranges: each bound keeps a string of a kilobyte. */
 const RANGES = 350

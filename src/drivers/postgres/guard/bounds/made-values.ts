@@ -43,7 +43,7 @@ interface Counts {
   readonly others: number
   /** How many of `copies` are of collected values. */
   readonly collected: number
-  /** Copies of collected values that have a limit each, and that steps of the plan keep. */
+  /** Copies of collected values that have a limit each. They do not count in `collected`. */
   readonly measured: number
   /** The bytes of all constants that are searched for in stored values. */
   readonly sought: number
@@ -333,7 +333,7 @@ export class MadeValues {
     return Math.floor(Math.min(most / collected, SOUGHT_COLLECTED_MAX / soughtCollected))
   }
 
-  /** The maximum number of bytes of each collected value that steps of the plan keep several times. */
+  /** The maximum number of bytes of each collected value that has its own limit. */
   get measuredMax(): number {
     return Math.floor(MEASURED_BYTES / this.#made.measured)
   }

@@ -47,7 +47,7 @@ import {
 import { copiedSides, remembered } from './printed-size.ts'
 import { afterSplit, joinedBy, type Joined } from './joined-punctuation.ts'
 import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
-import { keptByCall, memoryOf } from './kept-memory.ts'
+import { keptByCall, memoryOf, UNKNOWN, UNKNOWN_GIVEN } from './kept-memory.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
 import { readRegex } from './pattern-reader.ts'
 import { flagsOf, GROUPS_MAX, groupsIn, NESTED_MAX } from './pattern-size.ts'
@@ -530,7 +530,7 @@ class Growth implements Grown {
       this.#addLevels(name, undefined, size)
       const memory = isArrayType(column?.typeName) ? 1 : memoryOf(name, false, false)
       if (memory > 1 && !COUNTED_TYPES.test(name))
-        this.#keepArgument(size, { made: memory, given: Math.min(memory, GIVEN_MAX) })
+        this.#keepArgument(size, { made: memory, given: Math.min(memory, UNKNOWN_GIVEN) })
     }
   }
 
@@ -967,7 +967,8 @@ class Growth implements Grown {
     this.#addLevels(name, arg, size)
     if (!arg.A_Const && !isArrayType(typeName)) {
       const made = memoryOf(name, false, false)
-      if (made > 1 && !COUNTED_TYPES.test(name)) this.#keepArgument(size, { made, given: Math.min(made, GIVEN_MAX) })
+      if (made > 1 && !COUNTED_TYPES.test(name))
+        this.#keepArgument(size, { made, given: Math.min(made, UNKNOWN_GIVEN) })
     }
     if (!arg.A_Const && size.kind !== 'json') {
       this.#search(size, COSTS.get(name) ?? ((typeName?.arrayBounds ?? []).length > 0 ? LIST_COST : 0))
@@ -1912,10 +1913,6 @@ const PADDED_ELEMENT = 8
 /** The same for text[]. */
 const TEXT_ELEMENT = 5
 const PARSED_IDENTIFIER = 40
-/** The memory of types that are not known (kept-memory.ts). */
-const UNKNOWN = 400
-/** A parameter of a type that is not known counts as at most so many copies. */
-const GIVEN_MAX = 40
 /** Types whose sizes castSize() counts. */
 const COUNTED_TYPES = new RegExp(
   `^(?:lquery|${[...FIXED_TYPES, 'bit', 'varbit', 'bpchar', 'char'].join('|')})$|multirange$`,
