@@ -109,6 +109,7 @@ export async function openRooms(options: RoomsOptions) {
   )
   const jobs = opened.use(await openJobs({ store, log, networkOf }))
   const catalogs = openCatalogs({ store })
+  await catalogs.countMissing()
   const descriptions = openDescriptions({ store, catalogs })
   const evidence = opened.use(openQueryEvidence({ audit, log, now }))
   const replays = openReplays()

@@ -96,4 +96,27 @@ for (const dialect of DIALECTS) {
     const expected = Array.from({ length: COUNT }, () => [2, 2, 0, CAPTURED])
     assert.deepEqual(await countsIn(fresh(rooms), call, membership), expected)
   })
+
+  test(`on ${dialect}, a start counts the catalogs of an older store, and damaged ones do not prevent it`, async () => {
+    await using source = await storeSource(dialect)
+    const config = await source.config()
+    const place = { config: async () => config }
+    await using older = await openRooms(place)
+    const { call, membership } = await shop(older)
+    await older.store.write((tx) => tx.deleteFrom('catalog_counts').execute())
+    const damaged = await older.store.db.selectFrom('datasources').select('id').executeTakeFirstOrThrow()
+    const damage = (rooms: Rooms, sign: '=' | '!=') =>
+      rooms.store.write((tx) =>
+        tx.updateTable('catalogs').set({ catalog: 'not JSON' }).where('datasource_id', sign, damaged.id).execute(),
+      )
+    await damage(older, '=')
+    await older[Symbol.asyncDispose]()
+    await using rooms = await openRooms(place)
+    await damage(rooms, '!=')
+    const rest = await rooms.store.db.selectFrom('datasources').selectAll().where('id', '!=', damaged.id).execute()
+    const [first, ...others] = await fresh(rooms).catalogs.counts(rest)
+    assert.deepEqual(first, { capturedAt: CAPTURED, tableCount: 3, exposedTableCount: 2, driftCount: 1 })
+    assert.equal(others.length, COUNT - 2)
+    await assert.rejects(listDatasources(rooms, call, membership), { name: 'SyntaxError' })
+  })
 }

@@ -5,8 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from '../drivers/driver.ts'
 import type { Store } from '../store/open.ts'
 import { BoundedMap } from '../bounded-map.ts'
-import { countsOf, keepCounts, readCounts, type CatalogCounts, type Versions } from './catalog-counts.ts'
-import { cut, type ShownTable } from './cut-catalog.ts'
+import { countsOf, keepCounts, readCounts, uncounted, type CatalogCounts, type Versions } from './catalog-counts.ts'
+import { cut, visibleNames, type ShownTable } from './cut-catalog.ts'
 import { readCatalog, readExposure } from './stored-json.ts'
 
 export interface Catalogs {
@@ -19,12 +19,19 @@ export interface Catalogs {
   baseline(at: Versions): Promise<Catalog | null>
   /** In the order of `places`. Null before the first introspection. Reads no catalog if the counts are stored. */
   counts(places: readonly Versions[]): Promise<readonly (CatalogCounts | null)[]>
+  /**
+   * Counts the catalogs that a version of Vitrine without stored counts saved. Call this before requests are served,
+   * because reading large catalogs blocks the event loop. Ends after COUNTING_MS. Then counts() counts the rest.
+   */
+  countMissing(): Promise<void>
 }
 
 const ENTRIES_MAX = 200
 /** For each of the three caches, in characters of plain JSON. The objects take several times as much memory. */
 const CHARS_MAX = 48 * 1024 * 1024
 const COUNTS_MAX = 20_000
+/** A start may take this much longer. A process that takes minutes to start would be ended by the startup probe. */
+const COUNTING_MS = 60_000
 /** Plain JSON is assumed to be this many times as long as stored JSON, which shares equal properties. */
 const BUILT = 10
 
@@ -61,13 +68,8 @@ class StoredCatalogs implements Catalogs {
     if (at.exposure_version === 0) return Promise.resolve([])
     const key = `${at.id}/${at.exposure_version}`
     return loadOnce(this.#shown, key, async () => {
-      const { tables } = await this.#store.db
-        .selectFrom('exposures')
-        .select('tables')
-        .where('datasource_id', '=', at.id)
-        .where('version', '=', at.exposure_version)
-        .executeTakeFirstOrThrow()
-      return { value: readExposure(tables), weight: tables.length }
+      const text = await this.#exposureText(at)
+      return { value: readExposure(text), weight: text.length }
     })
   }
 
@@ -94,6 +96,11 @@ class StoredCatalogs implements Catalogs {
   }
 
   async baseline(at: Versions): Promise<Catalog | null> {
+    const version = await this.#baselineVersion(at)
+    return version === null ? null : await this.full({ ...at, catalog_version: version })
+  }
+
+  async #baselineVersion(at: Versions): Promise<number | null> {
     if (at.exposure_version === 0) return null
     const saved = await this.#store.db
       .selectFrom('exposures')
@@ -106,7 +113,7 @@ class StoredCatalogs implements Catalogs {
       .where('exposures.datasource_id', '=', at.id)
       .where('exposures.version', '=', at.exposure_version)
       .executeTakeFirst()
-    return saved === undefined ? null : await this.full({ ...at, catalog_version: saved.version })
+    return saved?.version ?? null
   }
 
   async counts(places: readonly Versions[]): Promise<readonly (CatalogCounts | null)[]> {
@@ -115,6 +122,15 @@ class StoredCatalogs implements Catalogs {
     const all: (CatalogCounts | null)[] = []
     for (const at of places) all.push(at.catalog_version === 0 ? null : await this.#countsOf(at, stored.get(at.id)))
     return all
+  }
+
+  async countMissing(): Promise<void> {
+    const until = performance.now() + COUNTING_MS
+    for (const at of await uncounted(this.#store.db)) {
+      if (performance.now() >= until) return
+      // A damaged catalog must not prevent the start. Requests that read the catalog fail.
+      await this.#countsOf(at, undefined).catch(() => undefined)
+    }
   }
 
   #countsOf(at: Versions, stored: CatalogCounts | undefined): Promise<CatalogCounts> {
@@ -128,18 +144,33 @@ class StoredCatalogs implements Catalogs {
     return counted
   }
 
-  /** Reads the catalogs, because a version of Vitrine without stored counts saved them. */
+  /** Keeps no catalog in memory, because all catalogs of an older store may be counted one after the other. */
   async #count(at: Versions): Promise<CatalogCounts> {
-    const full = (await this.full(at)) ?? NOTHING_KNOWN
+    const full = readCatalog(await this.#catalogText(at))
     await setImmediate()
-    await this.shown(at)
+    const exposure = at.exposure_version === 0 ? [] : readExposure(await this.#exposureText(at))
     await setImmediate()
-    const exposed = (await this.exposed(at)) ?? NOTHING_KNOWN
+    const { size } = visibleNames(full, exposure)
     await setImmediate()
-    const counts = await countsOf(full, exposed, await this.baseline(at))
+    const version = await this.#baselineVersion(at)
+    const isCurrent = version === at.catalog_version
+    const earlier = version === null || isCurrent ? null : { ...at, catalog_version: version }
+    const baseline = earlier === null ? (isCurrent ? full : null) : readCatalog(await this.#catalogText(earlier))
+    await setImmediate()
+    const counts = await countsOf(full, size, baseline)
     await setImmediate()
     this.#store.later(() => this.#store.commit((tx) => keepCounts(tx, at, counts)))
     return counts
+  }
+
+  async #exposureText(at: Versions): Promise<string> {
+    const { tables } = await this.#store.db
+      .selectFrom('exposures')
+      .select('tables')
+      .where('datasource_id', '=', at.id)
+      .where('version', '=', at.exposure_version)
+      .executeTakeFirstOrThrow()
+    return tables
   }
 
   async #catalogText(at: Versions): Promise<string> {

@@ -22,12 +22,16 @@ export interface CatalogCounts {
 }
 
 /** `baseline` is the catalog for which the exposure was saved, or null. */
-export async function countsOf(full: Catalog, exposed: Catalog, baseline: Catalog | null): Promise<CatalogCounts> {
+export async function countsOf(
+  full: Catalog,
+  exposedTableCount: number,
+  baseline: Catalog | null,
+): Promise<CatalogCounts> {
   const drift = baseline === null ? null : await driftOf(baseline, full)
   return {
     capturedAt: full.capturedAt,
     tableCount: full.tables.length,
-    exposedTableCount: exposed.tables.length,
+    exposedTableCount,
     driftCount: drift === null ? null : drift.added.length + drift.removed.length + drift.retyped.length,
   }
 }
@@ -75,4 +79,20 @@ export async function readCounts(
       },
     ]),
   )
+}
+
+/** Returns the datasources whose counts are missing or belong to other versions. */
+export async function uncounted(db: Kysely<Tables>): Promise<readonly Versions[]> {
+  return await db
+    .selectFrom('datasources')
+    .leftJoin('catalog_counts', (join) =>
+      join
+        .onRef('catalog_counts.datasource_id', '=', 'datasources.id')
+        .onRef('catalog_counts.catalog_version', '=', 'datasources.catalog_version')
+        .onRef('catalog_counts.exposure_version', '=', 'datasources.exposure_version'),
+    )
+    .select(['datasources.id', 'datasources.catalog_version', 'datasources.exposure_version'])
+    .where('datasources.catalog_version', '>', 0)
+    .where('catalog_counts.datasource_id', 'is', null)
+    .execute()
 }

@@ -13,14 +13,7 @@ export interface ShownTable {
 
 /** Returns the exposed tables and columns, in database order. Removes references to hidden columns. */
 export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog {
-  const chosen = new Map(exposure.map((shown) => [tableKey(shown.schema, shown.table), new Set(shown.columns)]))
-  const visible = new Map<string, Set<string>>()
-  for (const table of catalog.tables) {
-    const names = chosen.get(tableKey(table.schema, table.table))
-    if (names === undefined) continue
-    const shown = shownNames(table, names)
-    if (shown.size > 0) visible.set(tableKey(table.schema, table.table), shown)
-  }
+  const visible = visibleNames(catalog, exposure)
   const tables: CatalogTable[] = []
   for (const table of catalog.tables) {
     const names = visible.get(tableKey(table.schema, table.table))
@@ -32,6 +25,22 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
     tables.push({ ...table, columns, columnsRestricted, ...(shown === undefined ? {} : { indexes: shown }) })
   }
   return { capturedAt: catalog.capturedAt, capture: catalog.capture, tables }
+}
+
+/** Returns the names of the exposed columns of each exposed table. The keys are from tableKey(). */
+export function visibleNames(
+  catalog: Catalog,
+  exposure: readonly ShownTable[],
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const chosen = new Map(exposure.map((shown) => [tableKey(shown.schema, shown.table), new Set(shown.columns)]))
+  const visible = new Map<string, ReadonlySet<string>>()
+  for (const table of catalog.tables) {
+    const names = chosen.get(tableKey(table.schema, table.table))
+    if (names === undefined) continue
+    const shown = shownNames(table, names)
+    if (shown.size > 0) visible.set(tableKey(table.schema, table.table), shown)
+  }
+  return visible
 }
 
 /** Adds nested columns to the chosen columns. In a catalog, a parent column always comes before its nested columns. */

@@ -140,7 +140,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   await setImmediate()
   const shown = cut(full, tables)
   await setImmediate()
-  const counts = await countsOf(full, shown, catalog)
+  const counts = await countsOf(full, shown.tables.length, catalog)
   const [was, is] = [namesByTable(saved), namesByTable(tables)]
   const shrunk = shrunkTables(saved, is)
   const isSame = await isSavedAt(deps.store, current)

@@ -175,7 +175,7 @@ async function write(
   const exposed = cut(catalog, shown)
   await setImmediate()
   const shrunk = barredTables(catalog, exposed, shown)
-  const counts = await countsOf(catalog, exposed, await deps.catalogs.baseline(row))
+  const counts = await countsOf(catalog, exposed.tables.length, await deps.catalogs.baseline(row))
   const version = row.catalog_version + 1
   return await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx

@@ -1,5 +1,5 @@
-// Adds counts of catalogs, so that a list of datasources reads no catalog. Counts of existing catalogs are stored at
-// the first list (exposure/catalog-counts.ts).
+// Adds counts of catalogs, so that a list of datasources reads no catalog. The start counts existing
+// catalogs after the migration (exposure/catalog-cache.ts).
 import type { Migration } from '../migration.ts'
 
 export const catalogCounts: Migration = {
