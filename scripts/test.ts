@@ -96,6 +96,8 @@ const TEST_MS_MAX = 900_000
  * failed.
  */
 const SECONDS_MAX = Number(process.env['TEST_SECONDS_MAX'] ?? Infinity)
+/** Each process of tests loads this first, which saves a sixth of its CPU time. */
+const FOLLOW_TESTS = new URL('../test/support/follow-tests.ts', import.meta.url).href
 const MEMORY_DISK = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
 /** The maximum number of failed files that run once more, one at a time, if TEST_AGAIN=1 is set, as in .ci/run. */
@@ -231,6 +233,7 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
     files: programsOf(files, concurrency),
     concurrency,
     timeout: TEST_MS_MAX,
+    execArgv: ['--import', FOLLOW_TESTS],
     signal: stopping.signal,
     ...(names === undefined ? {} : { testNamePatterns: names }),
   })
