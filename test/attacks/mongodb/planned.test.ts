@@ -38,6 +38,14 @@ const excluded = (n: number): object[] => many(n, (k) => ({ name: { $ne: k } }))
 const joined = (first: object, branches: number): object =>
   staged({ $limit: 1 }, { $set: { a: first } }, { $lookup: { from: 'people', localField: 'a', foreignField: 'name', pipeline: [{ $match: dated(branches) }], as: 'o' } })
 
+/** A constant of 1 MB that mongod computes before it plans the filter. */
+const LONG = { $replaceAll: { input: 'x'.repeat(1_000), find: 'x', replacement: 'y'.repeat(1_000) } }
+const looked = (v: unknown, ...conditions: object[]): object =>
+  staged(
+    { $limit: 1 },
+    { $lookup: { from: 'people', let: { v }, pipeline: [{ $match: { $and: [{ $expr: { $eq: ['$name', '$$v'] } }, ...conditions] } }], as: 'o' } },
+  )
+
 /** mongod drops these conditions, because they are always true. */
 const DROPPED: Readonly<Record<string, object>> = {
   'an empty $and': { $and: [{}] },
@@ -126,6 +134,18 @@ const REFUSED: Readonly<Record<string, object>> = {
   'excluded values in two stages': staged({ $match: { $and: excluded(300) } }, { $match: { $and: excluded(300) } }),
   'excluded lists beside many $or': filtered({ $and: [...many(10, (k) => ({ name: { $nin: many(1_600, (j) => 2_000 * k + j) } })), ...many(6, choice)] }),
   'many values that are looked up beside an $or': joined({ $range: [0, 9_900] }, 50),
+  'a long variable beside an $or in a join': looked('a'.repeat(150_000), dated(300)),
+  'a computed long variable beside an $or in a join': looked({ $concat: [LONG, '$name'] }, dated(100)),
+  'a variable that is used often beside an $or in a join': looked(LONG, ...many(20, (k) => ({ $expr: { $ne: ['$land', '$$v'], $gt: [k, 1] } })), dated(10)),
+  'a long constant that mongod computes beside an $or': filtered({ $and: [{ $expr: { $eq: ['$name', LONG] } }, dated(100)] }),
+  'an object with a long name beside an $or': filtered({ $and: [{ name: { ['k'.repeat(100_000)]: 1 } }, dated(200)] }),
+  'an object with many names beside an $or': filtered({ $and: [{ name: Object.fromEntries(many(1_000, (k) => [`${'k'.repeat(100)}${k}`, 1])) }, dated(200)] }),
+  'a list in a union, and an $or after it': staged({ $unionWith: { coll: 'people', pipeline: [{ $match: ids(2_000) }] } }, { $match: dated(300) }),
+  'a list in a join, and an $or after it': staged(
+    { $lookup: { from: 'people', let: { v: '$name' }, pipeline: [{ $match: ids(2_000) }], as: 'o' } },
+    { $unwind: '$o' },
+    { $match: { $or: many(300, (k) => ({ 'o.land': `x${k}`, 'o.since': { $gt: k } })) } },
+  ),
   'many short $or': all(1_400, (k) => ({ $or: [{ name: { $gt: k } }, { land: { $gt: k } }, { score: { $lt: k } }, { since: k }] })),
 }
 
@@ -145,7 +165,63 @@ test('a $graphLookup over many arrays is refused if its filter would be planned 
   assert.match(verdict.why, /before it can begin/)
 })
 
+/** mongod rewrites an $in on a measurement or on the time to an $or of two conditions for each value. */
+const series = (meta: string | null): typeof SAMPLED => {
+  const { tables, ...capture } = mongoCatalog(EXPOSED, { version: [6, 0, 5], kinds: new Map([['gauge', 'time-series collection']]) })
+  const detail = { kind: 'timeseries', capped: false, documents: 1, indexedPaths: [], complete: true, collated: false, timeSeries: { meta } }
+  return { ...capture, tables: tables.map((table) => (table.table === 'gauge' ? { ...table, detail } : table)) }
+}
+const measured = (...$and: object[]): object => ({ collection: 'gauge', filter: { $and } })
+const values = (path: string, n: number): object => ({ [path]: { $in: many(n, String) } })
+
+test('the $in of a time series is refused if mongod would plan it for long', () => {
+  const refused = {
+    'beside many conditions': measured(values('value', 300), ...many(500, (k) => ({ value: { $gt: k } }))),
+    'on the time, beside many conditions': measured(values('at', 300), ...many(500, (k) => ({ value: { $gt: k } }))),
+    'as an $or of equalities': measured({ $or: many(300, (value) => ({ value })) }, ...many(500, (k) => ({ value: { $gt: k } }))),
+    'many lists': measured(...many(9, () => values('value', 2_000))),
+    'in a union': staged({ $unionWith: { coll: 'gauge', pipeline: [{ $match: { $and: many(9, () => values('value', 2_000)) } }] } }),
+  }
+  for (const [name, body] of Object.entries(refused)) {
+    const verdict = judge(series('meta'), body)
+    assert.ok('kind' in verdict, name)
+    assert.match(verdict.why, /before it can begin|with more than one \$or/, name)
+  }
+})
+
+test('a time series may be filtered by a long list of measurements or devices', () => {
+  const allowed = [
+    measured(values('value', 2_000), { at: { $gt: { $date: '2026-01-01T00:00:00Z' } } }),
+    measured(values('meta.device', 200), values('value', 20), { at: { $gt: { $date: '2026-01-01T00:00:00Z' } } }),
+    measured(...many(3, () => values('meta.device', 2_000))),
+  ]
+  for (const body of allowed) {
+    const verdict = judge(series('meta'), body)
+    assert.ok(!('kind' in verdict), 'kind' in verdict ? verdict.why : '')
+  }
+  // Without the metaField, a list of devices counts like a list of measurements.
+  assert.ok('kind' in judge(series(null), measured(...many(3, () => values('meta.device', 2_000)))))
+})
+
+test('a long text beside an $or is refused if mongod would read it by a collation for each copy', () => {
+  const catalog = mongoCatalog(EXPOSED, { version: [6, 0, 5], collated: true })
+  const refused = {
+    'letters': filtered({ name: 'y'.repeat(3_000), ...dated(400) }),
+    'marks': filtered({ name: `a${'\u0f71'.repeat(300)}`, ...dated(20) }),
+    'letters in an $expr': filtered({ $and: [{ $expr: { $eq: ['$name', 'y'.repeat(3_000)] } }, dated(400)] }),
+  }
+  for (const [name, body] of Object.entries(refused)) {
+    assert.ok(!('kind' in judge(UNSAMPLED, body)), name)
+    const verdict = judge(catalog, body)
+    assert.ok('kind' in verdict, name)
+    assert.match(verdict.why, /before it can begin/, name)
+  }
+  assert.ok(!('kind' in judge(catalog, filtered({ ...ids(100), ...dated(100) }))))
+})
+
 const ALLOWED: Readonly<Record<string, object>> = {
+  'a short variable beside an $or in a join': looked('$name', dated(100)),
+  'a list in a union, and a short $or after it': staged({ $unionWith: { coll: 'people', pipeline: [{ $match: ids(1_000) }] } }, { $match: dated(10) }),
   '540 excluded values': all(540, (k) => ({ name: { $ne: k } })),
   'ten excluded lists': all(10, (k) => ({ name: { $nin: many(1_600, (j) => 2_000 * k + j) } })),
   'a $nor of many conditions': { collection: 'people', filter: { $nor: many(3_000, (k) => ({ name: k })) } },

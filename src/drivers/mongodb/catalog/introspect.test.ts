@@ -51,6 +51,7 @@ async function fill(db: Db): Promise<void> {
     pipeline: [{ $project: { _id: 0, city: '$address.city' } }],
   })
   await db.createCollection('sensor', { timeseries: { timeField: 'at', metaField: 'meta' } })
+  await db.createCollection('warm', { viewOn: 'sensor', pipeline: [{ $match: { temp: { $gt: 20 } } }] })
   await db.collection('sensor').insertOne({ at: new Date(), meta: { device: 1 }, temp: 2 })
 }
 
@@ -98,8 +99,16 @@ describe('introspection, plans, grades', { skip }, () => {
         ['log', 'capped collection', 0],
         ['odd', 'collection', 1],
         ['sensor', 'time-series collection', 1],
+        ['warm', 'view', null],
       ],
     )
+  })
+
+  test('introspection finds time series and the views of them', () => {
+    const seriesOf = (name: string): unknown => Object(tableOf(name).detail).timeSeries
+    assert.deepEqual(seriesOf('sensor'), { meta: 'meta' })
+    assert.deepEqual(seriesOf('warm'), { meta: null })
+    assert.equal(seriesOf('cities'), undefined)
   })
 
   test('introspection finds dotted paths through arrays, collapses dictionaries, and keeps no value', () => {
@@ -128,7 +137,7 @@ describe('introspection, plans, grades', { skip }, () => {
 
   test('introspection finds out which collections compare texts by a collation', () => {
     const collated = catalog.tables.map(({ table, detail }) => [table, isDetail(detail) && detail.collated])
-    const plain = ['cities', 'customers', 'log', 'odd', 'sensor'].map((name) => [name, false])
+    const plain = ['cities', 'customers', 'log', 'odd', 'sensor', 'warm'].map((name) => [name, false])
     assert.deepEqual(collated.sort(), [...plain, ['empty', true]].sort())
   })
 

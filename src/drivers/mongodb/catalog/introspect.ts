@@ -27,7 +27,7 @@ export async function introspect(
   const tables: CatalogTable[] = []
   const all = await findCollections(db, signal)
   for (const [index, found] of all.entries()) {
-    const table = await tableOf(db, found, signal)
+    const table = await tableOf(db, found, all, signal)
     if (table !== null) tables.push(table)
     progress?.(index + 1, all.length)
   }
@@ -41,7 +41,12 @@ export async function introspect(
 }
 
 /** Returns null if the login may not read the collection. */
-async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSignal): Promise<CatalogTable | null> {
+async function tableOf(
+  db: mongodb.Db,
+  found: FoundCollection,
+  all: readonly FoundCollection[],
+  signal: AbortSignal,
+): Promise<CatalogTable | null> {
   const collection = db.collection(found.name)
   const documents = await counted(db, found.name, signal)
   const sample = new Sample()
@@ -59,6 +64,7 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
     indexedPaths: [...new Set(indexes.flatMap(({ leads }) => (leads === null ? [] : [leads])))],
     complete: sampled.complete,
     collated: await isCollated(db, found, signal),
+    ...timeSeriesOf(found, all),
   }
   return {
     schema: db.databaseName,
@@ -72,6 +78,22 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
     looked: { rows: sampled.documents, all: documents !== null && sampled.documents >= documents },
     detail,
   }
+}
+
+/** A view has no metaField, because its stages may rename fields. */
+function timeSeriesOf(found: FoundCollection, all: readonly FoundCollection[]): Pick<MongoTableDetail, 'timeSeries'> {
+  if (found.kind === 'timeseries') {
+    const meta: unknown = found.options['timeseries']?.metaField
+    return { timeSeries: { meta: typeof meta === 'string' ? meta : null } }
+  }
+  const seen = new Set<FoundCollection>()
+  let at: FoundCollection | undefined = found
+  while (at?.kind === 'view' && !seen.has(at)) {
+    seen.add(at)
+    const viewOn: unknown = at.options['viewOn']
+    at = all.find(({ name }) => name === viewOn)
+  }
+  return at?.kind === 'timeseries' ? { timeSeries: { meta: null } } : {}
 }
 
 /**

@@ -50,6 +50,8 @@ const COPIES_MAX = 300_000
 const CONDITION_COPIED = 4
 /** This many bytes of a value take as long as one more value. */
 const BYTES_COPIED = 500
+/** This many steps take as long as one more value. */
+const STEPS_COPIED = 20
 /** A comparison of an excluded value or of an array takes up to 300 ns for each index, as long as two values. */
 const PAIR_COPIES = 2
 
@@ -98,8 +100,9 @@ export class Conjunction {
     return this.#within + beside + this.#compared * Math.max(1, this.#branches)
   }
 
-  condition(values: number, bytes: number): void {
-    this.#values += CONDITION_COPIED + values + bytes / BYTES_COPIED
+  /** `steps` are those of a collation, which reads the values again for each copy. */
+  condition(values: number, bytes: number, steps = 0): void {
+    this.#values += CONDITION_COPIED + values + bytes / BYTES_COPIED + steps / STEPS_COPIED
   }
 
   /** The planner makes an interval between each two excluded values. For each condition, it makes all intervals again. */
@@ -128,6 +131,11 @@ export class Conjunction {
     this.#arraysWithin += arrays
   }
 
+  /** Adds an $in on a measurement of a time series. mongod rewrites it to an $or of two conditions for each value. */
+  rewritten(values: number): void {
+    this.#branches = Math.max(this.#branches, values)
+  }
+
   /** Adds other conditions that must be true, too. */
   and(other: Conjunction): void {
     this.#compared +=
@@ -139,11 +147,6 @@ export class Conjunction {
     this.#arraysWithin += other.#arraysWithin
     this.#branches = Math.max(this.#branches, other.#branches)
     this.#within += other.#within
-  }
-
-  /** Adds the conditions of another pipeline, which mongod plans separately. */
-  beside(other: Conjunction): void {
-    this.#within += other.copies
   }
 }
 
@@ -191,7 +194,9 @@ export class Load {
   readonly collation: Collation | null
   #steps = 0
   #kept = 0
-  #all = new Conjunction()
+  #pipeline: Filters = { all: new Conjunction(), joined: [], timeSeries: null }
+  /** The conditions of each pipeline. mongod plans the pipeline of a $lookup or $unionWith separately. */
+  readonly #conjunctions: Conjunction[] = [this.#pipeline.all]
   readonly #alternatives = new Pairs()
   readonly #branches = new Pairs()
   readonly #paths = new Set<string>()
@@ -216,16 +221,26 @@ export class Load {
     )
   }
 
-  /** Counts the filters of a pipeline, which mongod plans separately. */
-  apart<T>(body: () => T): T {
-    const before = this.#all
-    this.#all = new Conjunction()
+  /** Counts the filters of a joined pipeline apart. `timeSeries` is null if its collection is not a time series. */
+  apart<T>(timeSeries: TimeSeries | null, body: () => T): T {
+    const before = this.#pipeline
+    const own: Filters = { all: new Conjunction(), joined: [], timeSeries }
+    this.#pipeline = own
+    this.#conjunctions.push(own.all)
     try {
       return body()
     } finally {
-      before.beside(this.#all)
-      this.#all = before
+      before.joined.push(own.all, ...own.joined)
+      this.#pipeline = before
     }
+  }
+
+  /** Returns whether a path of the current pipeline may be a measurement of a time series. */
+  isMeasurement(path: string): boolean {
+    const { timeSeries } = this.#pipeline
+    if (timeSeries === null) return false
+    const { meta } = timeSeries
+    return meta === null || !(path === meta || path.startsWith(`${meta}.`))
   }
 
   /**
@@ -250,8 +265,9 @@ export class Load {
         'Test fewer paths, or send several queries.',
       )
     this.#choices += choices
-    this.#all.and(all)
-    const copies = this.#all.copies * plansOf(this.#choices)
+    // mongod moves a $match into the joins before it.
+    for (const each of [this.#pipeline.all, ...this.#pipeline.joined]) each.and(all)
+    const copies = this.#conjunctions.reduce((sum, each) => sum + each.copies, 0) * plansOf(this.#choices)
     if (copies > COPIES_MAX)
       throw refusedLimit(
         'copies',
@@ -281,6 +297,19 @@ export class Load {
     this.#kept += kept.constant
     if (this.#kept > KEPT_MAX) throw tooLarge('sizes', 'all values of the query', this.#kept, KEPT_MAX)
   }
+}
+
+/** The filters of a pipeline that were counted so far. */
+interface Filters {
+  readonly all: Conjunction
+  /** The filters of the joins that come earlier in the pipeline. */
+  readonly joined: Conjunction[]
+  readonly timeSeries: TimeSeries | null
+}
+
+/** What introspection knows of a time series. `meta` is its metaField, or null if that is unknown or missing. */
+export interface TimeSeries {
+  readonly meta: string | null
 }
 
 function rounded(n: number): string {
@@ -326,6 +355,10 @@ export class Meter {
   /** Null if texts are compared byte by byte. */
   get collation(): Collation | null {
     return this.#load.collation
+  }
+
+  isMeasurement(path: string): boolean {
+    return this.#load.isMeasurement(path)
   }
 
   plan(filter: BsonDocument, name: string, condition: Planned): void {
@@ -422,11 +455,12 @@ export class Meter {
     return this.loop({ items: constant(times), bytes: NONE }, this.element(), body)
   }
 
-  stepsOf<T>(body: () => T): readonly [made: T, steps: Amount] {
+  /** Also returns the work that `body` has counted. */
+  workOf<T>(body: () => T): readonly [made: T, work: StageWork] {
     const before = this.#open()
     try {
       const made = body()
-      return [made, this.#counted.steps]
+      return [made, this.#counted]
     } finally {
       this.#close(before, this.#counted)
     }

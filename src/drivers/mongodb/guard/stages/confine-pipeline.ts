@@ -23,7 +23,9 @@ export function confinePipeline(
   variables: Variables<Extent>,
   isRead = true,
 ): Flow {
-  return whole.load.apart(() => confineOn(whole, collection, checkStages(pipeline, whole), variables, isRead))
+  return whole.load.apart(collection.timeSeries, () =>
+    confineOn(whole, collection, checkStages(pipeline, whole), variables, isRead),
+  )
 }
 
 function confineOn(

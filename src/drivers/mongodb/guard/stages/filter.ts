@@ -103,7 +103,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
       chosen: 0,
     }
     const walk: Walk = { scope, hoistable: true, computed: NONE, trusted: 0, planned }
-    const [, steps] = scope.meter.stepsOf(() => {
+    const [, { steps }] = scope.meter.workOf(() => {
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
     })
     const most = worstOf(steps, DOCUMENT_MAX) + walk.trusted
@@ -143,7 +143,7 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
     const { planned } = walk
     const { tests, values, chosen } = planned
     const all = alternatives(name, below)
-    const isCompared = name === '$or' && !isOneList(all)
+    const isCompared = name === '$or' && !isOneList(all, above, walk)
     const confined = (branch: Bson): BsonDocument => {
       const before = planned.values
       const printed = conditions(branch, above, walk)
@@ -164,8 +164,12 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
   }
   if (name === '$expr' && above === '') {
     walk.hoistable = false
-    countCompared(below, walk.planned)
-    return computed(below, walk.scope).printed
+    countCompared(below, walk.planned, walk.scope.meter.collation !== null)
+    const [{ printed }, { bytes }] = walk.scope.meter.workOf(() => computed(below, walk.scope))
+    // mongod computes constant parts before it plans the filter.
+    const steps = walk.scope.meter.collation === null ? 0 : bytes.constant * BYTE_STEPS
+    walk.planned.all.condition(0, bytes.constant, steps)
+    return printed
   }
   if (name.startsWith('$')) throw refusedName(name)
   return condition(above + name, below, walk)
@@ -192,10 +196,13 @@ function either<T>(branches: readonly Bson[], planned: Plan, read: (branch: Bson
   return made
 }
 
-/** Returns whether mongod rewrites an $or to one $in. Otherwise, the planner sorts all values for each branch. */
-function isOneList(branches: readonly Bson[]): boolean {
+/**
+ * Returns whether mongod rewrites an $or to one $in, and plans it as one condition. Otherwise, the planner sorts all
+ * values for each branch.
+ */
+function isOneList(branches: readonly Bson[], above: string, { scope }: Walk): boolean {
   const [path, ...others] = new Set(branches.map(equalPath))
-  return path !== null && others.length === 0
+  return typeof path === 'string' && others.length === 0 && !scope.meter.isMeasurement(above + path)
 }
 
 /** Returns the path if a condition only compares it with a value that may be in the list of an $in. */
@@ -262,19 +269,19 @@ const COMPARISONS = new Set(['$eq', '$gt', '$gte', '$lt', '$lte'])
  * Counts the comparisons and the $or in an $expr. mongod makes conditions of them, even of those inside a $cond that it
  * replaces by one of its parts.
  */
-function countCompared(value: Bson, planned: Plan): void {
-  if (isArray(value)) for (const each of value) countCompared(each, planned)
+function countCompared(value: Bson, planned: Plan, isCollated: boolean): void {
+  if (isArray(value)) for (const each of value) countCompared(each, planned, isCollated)
   if (!isDocument(value)) return
   for (const [name, below] of Object.entries(value)) {
     if (COMPARISONS.has(name) || name === '$in') {
       const values = name === '$in' ? listed(below) : 1
       planned.tests++
       planned.alternatives.push(values)
-      planned.all.condition(values, bytesIn(below))
+      planned.all.condition(values, bytesIn(below), isCollated ? sortedSteps(textsIn(below)) : 0)
     }
     const { tests, chosen } = planned
-    if (name === '$or' && isArray(below)) either(below, planned, (branch) => countCompared(branch, planned))
-    else if (name !== '$literal') countCompared(below, planned)
+    if (name === '$or' && isArray(below)) either(below, planned, (branch) => countCompared(branch, planned, isCollated))
+    else if (name !== '$literal') countCompared(below, planned, isCollated)
     if (name === '$or' && isArray(below) && below.length > 1) {
       planned.choices++
       planned.chosen = chosen + planned.tests - tests
@@ -302,11 +309,16 @@ function refusedName(name: string): Error {
 }
 
 /** Counts `times` tests of each value at the path, and the regular expressions. */
-function countTests(found: Located, walk: Walk, { times = 1, patterns = [], texts = NO_TEXTS }: Tests): void {
+function countTests(
+  found: Located,
+  walk: Walk,
+  { times = 1, patterns = [], texts = NO_TEXTS, isRewritten = false }: Tests,
+): void {
   const { meter } = walk.scope
   walk.planned.tests++
   walk.planned.values += texts.count
-  walk.planned.all.condition(texts.count, texts.size)
+  if (isRewritten) countRewritten(texts.count, walk.planned)
+  else walk.planned.all.condition(texts.count, texts.size, meter.collation === null ? 0 : sortedSteps(texts.total))
   const tested = measuredAt(found, walk)
   const { bytes, isSingle } = tested
   const indexes = found.components.filter((name, n) => n > 0 && isPlace(name)).length
@@ -333,6 +345,20 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
       ),
     )
   }
+}
+
+/** Counts an $in on a measurement of a time series as the $or to which mongod rewrites it. */
+function countRewritten(values: number, planned: Plan): void {
+  const conditions = 2 * values
+  planned.choices++
+  planned.tests += conditions
+  planned.chosen += conditions
+  planned.all.rewritten(values)
+}
+
+/** Returns the steps of a collation to read texts of the query once. */
+function sortedSteps({ bytes, marks }: Compared): number {
+  return bytes * BYTE_STEPS + marks
 }
 
 /**
@@ -399,6 +425,8 @@ interface Tests {
   readonly times?: number
   readonly patterns?: readonly ParsedPattern[]
   readonly texts?: Texts
+  /** True if mongod rewrites the test to an $or. */
+  readonly isRewritten?: boolean
 }
 
 const PATTERN_STEPS = 3
@@ -406,10 +434,11 @@ const INDEXES_MAX = 3
 
 /** Returns the approximate size of a value of the query. */
 function bytesIn(value: Bson): number {
-  if (typeof value === 'string') return value.length
+  if (typeof value === 'string') return Buffer.byteLength(value)
   if (isArray(value)) return value.reduce<number>((all, each) => all + bytesIn(each), 0)
   if (value instanceof Scalar && value.of.kind === '$binary') return value.of.base64.length
-  return isDocument(value) ? Object.values(value).reduce<number>((all, each) => all + bytesIn(each), 0) : 8
+  if (!isDocument(value)) return 8
+  return Object.entries(value).reduce((all, [name, each]) => all + Buffer.byteLength(name) + 2 + bytesIn(each), 0)
 }
 
 function condition(path: string, value: Bson, walk: Walk): Bson {
@@ -496,6 +525,7 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
     times: timesOf(name, operand),
     patterns: patternsOf(operand, name, own),
     texts: textsOf(name, operand),
+    isRewritten: name === '$in' && isArray(operand) && operand.length > 1 && walk.scope.meter.isMeasurement(path),
   })
   // mongod parses the stored shape for each test.
   if (name.startsWith('$geo')) {
@@ -571,11 +601,9 @@ const DECIMAL_STEPS = 5
 function comparing(value: Bson): number {
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
-  return (
-    1 +
-    bytesIn(parts.length === 0 ? value : null) / STEP_READS +
-    parts.reduce<number>((all, each) => all + comparing(each), 0)
-  )
+  // The names of an object's fields are compared, too.
+  const own = parts.length === 0 ? value : isDocument(value) ? Object.keys(value) : null
+  return 1 + bytesIn(own) / STEP_READS + parts.reduce<number>((all, each) => all + comparing(each), 0)
 }
 
 function numbersIn(value: Bson): number {

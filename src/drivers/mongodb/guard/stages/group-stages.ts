@@ -136,7 +136,7 @@ function uncheckedOutputs(written: BsonDocument, flow: Flow): readonly [Outputs,
     sets.push(name)
     return [name, { $push: element, ...rest }]
   })
-  const [found, steps] = flow.scope.meter.stepsOf(() =>
+  const [found, { steps }] = flow.scope.meter.workOf(() =>
     outputs('$bucketAuto', Object.fromEntries(listed), flow, written),
   )
   checkUnchecked('the outputs of $bucketAuto', steps, 'Compute the values in a $set before $bucketAuto.')
@@ -192,7 +192,9 @@ export function setWindowFields(value: Bson, flow: Flow): void {
   const ahead: Amount[] = []
   for (const [name, below] of Object.entries(output)) {
     outputPath('$setWindowFields', name)
-    const [found, steps] = scope.meter.stepsOf(() => within(output, name, () => windowOperator(below, scope, sortKeys)))
+    const [found, { steps }] = scope.meter.workOf(() =>
+      within(output, name, () => windowOperator(below, scope, sortKeys)),
+    )
     if (found.readsAhead) ahead.push(found.compares ? UNBOUNDED : steps)
     fields[name] = found.printed
     shapes.set(name, shapeWith(found.extent))

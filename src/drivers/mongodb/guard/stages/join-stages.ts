@@ -56,7 +56,7 @@ export function lookup(value: Bson, flow: Flow): void {
       '$lookup with localField and foreignField needs MongoDB 5.0 or newer. Write it with let and $expr instead.',
     )
   }
-  const { scope, bound } = letOf(read['let'], flow)
+  const { scope, bound } = letOf(read, flow)
   const perDocument = fields !== null || bound !== null || !flow.variables.isEmpty
   flow.whole.join({ stage: '$lookup', collection: from.name, foreignField: fields?.foreignField ?? null, perDocument })
   const inner = confinePipeline(flow.whole, from, pipeline ?? [], scope.variables, false)
@@ -101,17 +101,22 @@ function equality(
   const { components } = within(read, 'localField', () => withoutIndexes(localField, flow.scope))
   within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
   const sought = valueAt(flow.shape, components)
-  const branches = branchesIn(read['pipeline'])
-  const copies = copiesBeside(
-    branches.length,
-    branches.reduce((all, each) => all + each, 0),
-  )
+  const copies = copiesIn(read['pipeline'])
   countSought(sought, valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow, copies)
   if (!sought.isSingle) {
     const lists = sizeOf(listsAt([DOCUMENT, ...components].join('.')))
     flow.scope.meter.step(scaled(product(lists, lists), LIST_STEPS * copies))
   }
   return { localField, foreignField }
+}
+
+/** Returns how often the planner copies a value with which a pipeline compares documents. */
+function copiesIn(pipeline: Bson | undefined): number {
+  const branches = branchesIn(pipeline)
+  return copiesBeside(
+    branches.length,
+    branches.reduce((all, each) => all + each, 0),
+  )
 }
 
 /** Returns the number of branches of each $or in a pipeline. */
@@ -135,6 +140,8 @@ const SOUGHT_KEPT = 6_000
 const SOUGHT_STEPS = 300
 /** The memory and the steps for each value in a branch of an $or in the pipeline, for each plan. */
 const COPY_KEPT = 700
+/** The memory for each byte of a value in a plan. */
+const BYTES_KEPT = 2
 const COPY_STEPS = 18
 /**
  * For each array or regular expression that mongod looks up, its planner sorts all of them again. This many steps count
@@ -153,8 +160,10 @@ const FOREIGN_LENGTHS = 10
  * Counts the work of a stage that looks up a value, or all elements of an array. `found` is the foreign value. `copies`
  * is the number of plans, times the branches of each plan.
  */
-function countSought(value: Extent, found: Extent, { scope }: Flow, copies = 1): void {
+function countSought(value: Extent, found: Extent, flow: Flow, copies = 1): void {
+  const { scope } = flow
   const { collation } = scope.meter
+  if (copies > 1) countCopies(value, copies, flow)
   if (collation !== null) {
     const longest = readByCollation(longestText(value), collation)
     const rounds = value.isSingle ? 1 : LIST_COMPARISONS
@@ -162,10 +171,22 @@ function countSought(value: Extent, found: Extent, { scope }: Flow, copies = 1):
     scope.meter.step(plus(readByCollation(textsOf(value), collation), scaled(longest, perDocument)))
     if (!value.isSingle) scope.meter.step(scaled(product(value.items, longest), LIST_COMPARISONS))
   }
-  if (copies > 1) scope.meter.made({ ...value, kept: scaled(value.bytes, copies) })
   if (value.isSingle) return
   scope.meter.step(scaled(value.items, Math.max(SOUGHT_STEPS, COPY_STEPS * copies)))
   scope.meter.made({ ...value, kept: scaled(value.items, Math.max(SOUGHT_KEPT, COPY_KEPT * copies)) })
+}
+
+/** Counts the copies of a value in the plans of a filter. A collation reads the value again for each copy. */
+function countCopies(value: Extent, copies: number, { scope: { meter } }: Flow): void {
+  if (meter.collation !== null) meter.step(scaled(readByCollation(textsOf(value), meter.collation), copies))
+  meter.made({ ...value, kept: scaled(value.bytes, BYTES_KEPT * copies) })
+}
+
+/** Returns how often a pipeline names the variable. */
+function usesOf(name: string, value: Bson | undefined): number {
+  if (typeof value === 'string') return value === name || value.startsWith(`${name}.`) ? 1 : 0
+  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  return parts.reduce<number>((all, each) => all + usesOf(name, each), 0)
 }
 
 function rawScope(from: ExposedCollection, flow: Flow): Scope {
@@ -181,7 +202,12 @@ function checkRaw(path: string, scope: Scope): void {
   throw refusedPath(path, { text: `The field to look up by must be exposed as a whole. ${text}`, near })
 }
 
-function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; readonly bound: BsonDocument | null } {
+/** For each document, mongod writes the values of the variables into the filters of the pipeline, and plans them. */
+function letOf(
+  { let: value, pipeline }: BsonDocument,
+  flow: Flow,
+): { readonly scope: Scope; readonly bound: BsonDocument | null } {
+  const copies = copiesIn(pipeline)
   if (value === undefined) return { scope: flow.scope, bound: null }
   if (!isDocument(value)) throw new Broken('$lookup takes an object for let')
   const bound: Record<string, Bson> = {}
@@ -190,6 +216,7 @@ function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; re
     const { printed, extent } = computed(below, flow.scope)
     bound[name] = printed
     extents.set(name, at(`${DOCUMENT}$${name}`, settled(extent)))
+    if (copies > 1) countCopies(extent, copies * usesOf(`$$${name}`, pipeline), flow)
   }
   return { scope: withVariables(flow.scope, Object.keys(value), extents), bound }
 }
