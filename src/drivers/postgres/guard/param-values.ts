@@ -110,7 +110,9 @@ function unusable(text: string, exposed: () => Exposed): string | null {
 
 /** Returns why glibc may not compare the text, or null. */
 function punctuation(text: string): string | null {
-  if (text.length <= PUNCTUATION_MAX || !/[^\p{L}\p{N}\p{M}]{1001}/u.test(text)) return null
+  if (text.length <= PUNCTUATION_MAX) return null
+  const runs = text.match(/[^\p{L}\p{N}\p{M}]+/gu) ?? []
+  if (runs.every((run) => run.length <= PUNCTUATION_MAX || [...run].length <= PUNCTUATION_MAX)) return null
   return `has more than ${PUNCTUATION_MAX} punctuation marks or spaces in a row, which some collations compare too slowly`
 }
 
@@ -170,8 +172,13 @@ const PART = /^(?:[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|"(?:[^"]|"")+")$/
 
 /** Parses a type name: dotted, quoted if needed, with [] for an array. Returns null for anything else. */
 function namesOf(written: string): { readonly names: readonly Node[]; readonly arrayBounds?: readonly Node[] } | null {
-  const isArray = /\s*\[\s*\]\s*$/.test(written)
-  const plain = written.replace(/(?:\s*\[\s*\])+\s*$/, '').trim()
+  let plain = written.trim()
+  const isArray = plain.endsWith(']')
+  while (plain.endsWith(']')) {
+    const open = plain.slice(0, -1).trimEnd()
+    if (!open.endsWith('[')) return null
+    plain = open.slice(0, -1).trimEnd()
+  }
   const bounds = isArray ? { arrayBounds: [{ Integer: { ival: -1 } }] } : {}
   const alias = ALIASES.get(plain.toLowerCase().replaceAll(/\s+/g, ' '))
   if (alias !== undefined) return { names: [word(alias)], ...bounds }
@@ -205,7 +212,7 @@ function whole(min: bigint, max: bigint): (value: Value) => string | null {
   }
 }
 
-const NUMBER = /^\s*[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)\s*$/i
+const NUMBER = /^\s*[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)\s*$/i
 function number(value: Value): string | null {
   return typeof value !== 'boolean' && NUMBER.test(String(value)) ? null : 'it is not a number'
 }

@@ -56,7 +56,9 @@ export function checkSpatialText(exposed: () => Exposed, text: string, at: numbe
     const [type, srid] = [0, 4].map((from) => (order === '1' ? bytes.readUInt32LE(from) : bytes.readUInt32BE(from)))
     if (hasSrid(type ?? 0)) checkSrid('SRID', srid, at)
   }
-  if (/\{[^]*["']crs["']/.test(bare)) throw refused('crs', 'GeoJSON may name no crs here', SRID_HINT, at)
+  const from = bare.indexOf('{')
+  if (from >= 0 && /["']crs["']/.test(bare.slice(from)))
+    throw refused('crs', 'GeoJSON may name no crs here', SRID_HINT, at)
 }
 
 export function mayHaveSrid(text: string): boolean {

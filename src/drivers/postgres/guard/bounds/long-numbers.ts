@@ -20,7 +20,7 @@ const IN_LIST = longNumber('"?')
 function longNumber(quote: string): string {
   const before = String.raw`(?:^|[\s,:{(]|\[)${quote}`
   const after = String.raw`${quote}(?:$|[\s,:})]|\])`
-  return String.raw`${before}[-+]?[0-9]*[.]?[0-9]*[eE][-+]?0*([1-9][0-9]{3,8})${after}`
+  return String.raw`${before}[-+]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)[eE][-+]?0*([1-9][0-9]{3,8})${after}`
 }
 
 /** Returns why the value of a parameter may not have this type, or null. */

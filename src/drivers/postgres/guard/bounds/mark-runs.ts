@@ -92,7 +92,7 @@ export function unsearchable(name: string): Refusal {
   return new Refusal('limit', 'collation', why, 'Write ON a.x = b.x instead of USING and NATURAL.', undefined)
 }
 
-const ESCAPED = /\\+u?([\da-f]{4})/gi
+const ESCAPED = /(?<!\\)\\+u?([\da-f]{4})/gi
 
 function marksIn(text: string): number {
   const plain = text.includes('\\')

@@ -179,7 +179,10 @@ const POSITION: Part = { ...EMPTY, last: 1, entries: 1 }
 const BRACKET = /^\^?\]?(?:\\.|\[:[^:\]]*:\]|\[\..[^.\]]*\.\]|\[=.[^=\]]*=\]|\[(?![:.=])|[^\\[\]])*\]/s
 
 /** The same without escape sequences. */
-const BASIC_BRACKET = /^\^?\]?(?:\[:[^:\]]*:\]|\[\..[^.\]]*\.\]|\[=.[^=\]]*=\]|\[(?![:.=])|[^[\]])*\]/s
+const BASIC_CLASS = String.raw`\^?\]?(?:\[:[^:\]]*:\]|\[\..[^.\]]*\.\]|\[=.[^=\]]*=\]|\[(?![:.=])|[^[\]])*`
+const BASIC_BRACKET = new RegExp(String.raw`^${BASIC_CLASS}\]`, 's')
+/** Matches each class of an expression without escape sequences, also one that does not end. */
+export const CLASSES_WITHIN = new RegExp(String.raw`\[${BASIC_CLASS}\]?`, 'gs')
 /** Matches one letter, also as an escape sequence. */
 const LETTER = String.raw`(?:\\(?:u[\da-fA-F]{4}|U[\da-fA-F]{8}|x[\da-fA-F]+|\d{1,3}|c?.)|.)`
 const LETTERS = new RegExp(LETTER, 'gsu')

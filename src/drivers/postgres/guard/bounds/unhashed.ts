@@ -41,7 +41,7 @@ const LIMIT_MAX = 1_000
 /** If both ends of a series are at most this, such as years, the series is as long as their difference. */
 const SERIES_END = 10_000
 /** A step of a series of dates. */
-const CALENDAR = /^\s*\d{0,3}\s*(?:day|week|mon|month|quarter|year)s?\s*$/i
+const CALENDAR = /^\s*(?:\d{1,3}\s*)?(?:day|week|mon|month|quarter|year)s?\s*$/i
 const DAY_MS = 86_400_000
 
 /** Walks a confined query to find out whether it joins, and whether it makes many rows from few. */

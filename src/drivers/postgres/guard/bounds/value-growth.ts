@@ -49,7 +49,7 @@ import { afterSplit, joinedBy, type Joined } from './joined-punctuation.ts'
 import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { keptByCall, memoryOf, UNKNOWN, UNKNOWN_GIVEN } from './kept-memory.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
-import { readRegex } from './pattern-reader.ts'
+import { CLASSES_WITHIN, readRegex } from './pattern-reader.ts'
 import { flagsOf, GROUPS_MAX, groupsIn, NESTED_MAX } from './pattern-size.ts'
 import { storedColumn } from './stored-lengths.ts'
 import { LEVELS_TEXT_MAX, levelsIn, SEEKING, seeks } from './work-bounds.ts'
@@ -1793,7 +1793,7 @@ function mayMatchNothing(pattern: string): boolean {
   let text = pattern
     .replaceAll(/\\(?:[AmMyYZ]|\d+)/g, '')
     .replaceAll(/\\./gs, 'x')
-    .replaceAll(/\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]])*\]/g, 'x')
+    .replaceAll(CLASSES_WITHIN, 'x')
     .replaceAll('(?:', '(')
   if (text.includes('(?')) return true
   for (let before = ''; before !== text;) {

@@ -3,7 +3,7 @@
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { refusedStatement } from '../refusal.ts'
 
-const DECIMAL = /^-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/
+const DECIMAL = /^-?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?$/
 const BITS = /^(b[01]*|x[0-9a-fA-F]*)$/
 
 /** Returns a constant as it is printed. Throws Refusal for an unknown kind of constant or form of number. */
