@@ -1,5 +1,5 @@
-// node bench/mongodb.ts: measures MongoDB. The client library alone, Vitrine's driver alone, FLOOR(mongodb), and
-// Vitrine's bundle over HTTP take turns in one run. Compare only ratios. Linux only (/proc). BENCH_TURNS (300) is the
+// node bench/mongodb.ts: measures MongoDB. Four contenders take turns in one run: the client library alone, Vitrine's
+// driver alone, a minimal HTTP service over the client library (floor-mongodb.ts), and Vitrine's bundle over HTTP. Compare only ratios. Linux only (/proc). BENCH_TURNS (300) is the
 // number of queries per workload and contender. Workloads with large answers have a twentieth of these turns. Under
 // load with several clients, BENCH_ROUNDS (7) is the number of rounds, BENCH_MS (5000) the time of a contender in all
 // rounds, and BENCH_WARM_MS (10000) its longest warm-up. BENCH_ONLY is a pattern for the names of the workloads.

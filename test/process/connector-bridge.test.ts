@@ -71,7 +71,7 @@ describe('the stdio bridge', () => {
     })
   }
 
-  test('a cancelled call through the bridge ends in the database, and gets no answer', async () => {
+  test('cancelling a call through the bridge stops its query in the database, and the call gets no answer', async () => {
     await shop.owner.must('PATCH', `/teams/${at.teamId}`, {
       settings: { postgresMaxPlanCost: 1e15, statementTimeoutMs: 60_000 },
     })

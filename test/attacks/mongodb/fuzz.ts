@@ -1,6 +1,5 @@
-// Non-interference: if the guard allows a query, the full database must return the same answer as a copy without the
-// hidden data returns without a guard. Variables of the environment: FUZZ is the number of queries (default 600), SEED
-// repeats a run.
+// Non-interference: the full database must answer each allowed query exactly like an unguarded copy that lacks the
+// hidden data. Variables of the environment: FUZZ is the number of queries (default 600), SEED repeats a run.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Db, Document } from 'mongodb'
@@ -14,8 +13,8 @@ export const COUNT = Number(process.env['FUZZ'] ?? 600)
 export const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 
 /**
- * With `checks.cache`, each query also goes through the cache of shapes. One of the two test files does this, because
- * it needs no engine.
+ * With `checks.cache`, each query also goes through the cache of shapes. Only one of the two test files does this,
+ * because the cache is the same for both engines.
  */
 export async function fuzz(
   t: TestContext,
@@ -34,7 +33,7 @@ export async function fuzz(
     tally.refused.length < COUNT / 100,
     `${tally.refused.length} refused: ${tally.refused.slice(0, 3).join('\n')}`,
   )
-  assert.ok(tally.early > 0, 'no sort before the projection')
+  assert.ok(tally.early > 0, 'no answer came from a pipeline that sorts before the projection')
   assert.ok(tally.withRows > COUNT / 4, `only ${tally.withRows} answers had rows`)
 }
 
@@ -46,8 +45,8 @@ interface Tally {
   equal: number
   withRows: number
   /**
-   * Equal answers with rows, for queries that have an early form: `early` if the early form returned the answer, `late`
-   * if it failed.
+   * Equal answers with rows, for queries that may sort before the projection: `early` if the pipeline that does so
+   * returned the answer, `late` if it failed.
    */
   early: number
   late: number

@@ -47,8 +47,8 @@ after(async () => {
 })
 
 /**
- * Returns the rows. If there are none, returns the kind and name of the refusal, the code, or the details of a bad
- * request.
+ * Returns the rows. If the query fails, returns the kind and name of a refusal, the details of a bad request, or the
+ * code of another error.
  */
 async function ask(sql: string, params?: unknown): Promise<string> {
   try {

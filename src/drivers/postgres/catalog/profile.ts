@@ -28,7 +28,7 @@ const ROWS_MIN = 500
 const PLAN_COST_MAX = 1_000_000
 /** A sample reads at least this many pages on average, because a random sample of fewer pages may be empty. */
 const PAGES_MIN = 20
-/** A second sample reads up to this many times as many pages: a page may have one row instead of ROWS_A_PAGE. */
+/** A second sample reads at most this many times the pages of the first. A page may have one row instead of ROWS_A_PAGE. */
 const MORE_MAX = 60
 /** The assumed rows of a page if the server has no statistics. */
 const ROWS_A_PAGE = 60

@@ -26,7 +26,7 @@ const EXTENSION_MAX = 1_048_576
 export const COMPARED_MAX = 4_194_304
 /** The limit for st_simplify, whose time is quadratic: 30,000 points of a spiral took 0.7 s, and no cancel ends it. */
 const SIMPLIFIED_MAX = 524_288
-/** The limit for values of which steps of the plan keep several copies. */
+/** The limit for a value, if steps of the plan keep several copies of it. */
 export const KEPT_MAX = 67_108_864
 /** The name of the bound in error messages (failure-hint.ts). */
 export const COLLECTED_VALUE = 'collected_value'
