@@ -323,6 +323,7 @@ function newWalk(
     collects,
     comparedMax,
     keptMax,
+    readsLoose: false,
     counts: false,
     unread: new Set(),
     joined: new Set(),

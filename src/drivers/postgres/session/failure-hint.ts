@@ -75,6 +75,7 @@ export function adviceForBound(what: string): string {
   if (what === 'LIKE') return LIKE_HINT
   if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT
   if (what === 'normalize' || what === 'is_normalized') return 'Shorten the string first: left(x, 1000).'
+  if (what === 'nondeterministic') return LOOSE_HINT
   if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
   if (what === 'marks') return MARKS_HINT
@@ -105,6 +106,8 @@ const PATTERN_HINT =
   'A stored text may have 4096 bytes as a regular expression. One that the query makes may have few letters and few counts such as {1,9}, and none that are nested: write it as a constant or a parameter.'
 const EXPONENT_HINT =
   'A number in the text has an exponent above 999, so it would be very long when it is written out. Leave such numbers out, or keep them as strings.'
+const LOOSE_HINT =
+  'PostgreSQL searches texts with a nondeterministic collation very slowly. Search a shorter text: left(x, 1500), or search for exactly the same letters: x COLLATE "C".'
 const MARKS_HINT = 'The text has more than 32 combining marks in a row. Remove them, or shorten the text: left(x, 30).'
 const PATH_HINT =
   "In lax mode the path compares each element with each other element. Use strict mode, as in 'strict $.items[*] ? (@.price > $.limit)', or apply the path to a smaller part of the document."

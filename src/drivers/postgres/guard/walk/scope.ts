@@ -156,6 +156,8 @@ export interface Walk {
   readonly comparedMax: number
   /** The maximum number of bytes of a value that is collected from rows, if steps of the plan may keep it several times. */
   readonly keptMax: number
+  /** True if the query reads a column with a nondeterministic collation. */
+  readsLoose: boolean
   /** True if the printed text counts what it collects (collected-rows.ts). */
   counts: boolean
   /** The columns of FROM items that no expression has read. Columns of tables are in `bases` instead. */

@@ -36,6 +36,7 @@ import {
   plainPaths,
   takesPath,
 } from '../bounds/json-path-bounds.ts'
+import { boundedLooseSearch } from '../bounds/nondeterministic.ts'
 import { joins, runsOfCall, unsearched, withoutLongRuns, withRuns } from '../bounds/mark-runs.ts'
 import { constant } from '../syntax/literals.ts'
 import { checkComparison, compared, isLikeOperator, operatorName } from '../allowed/operator-lookup.ts'
@@ -612,7 +613,8 @@ function boundedCall(
   given: readonly Typed[],
   { schema, extension }: Found,
 ): readonly Node[] {
-  const args = given.map((arg) => arg.node)
+  const values = given.map((arg) => arg.node)
+  const args = boundedLooseSearch(walk.exposed, name, values, written.location)
   if (extension === 'postgis') return spatialArguments(walk.exposed, name, given, written.location)
   const server = { major: walk.exposed.major, at: written.location }
   if (extension !== undefined) return boundedWork(extension, name, args, given, server)

@@ -20,6 +20,7 @@ import {
   withRuns,
 } from '../bounds/mark-runs.ts'
 import { collectedIn, copiedInto, maxCollected, withCollected } from '../bounds/collected-values.ts'
+import { anyLoose, mayBeLoose, withLoose } from '../bounds/nondeterministic.ts'
 import { readsMade } from '../bounds/printed-size.ts'
 import { unifiedType } from '../bounds/spatial.ts'
 import { noLongerThan, noteStored, type PrintedColumn } from '../bounds/stored-lengths.ts'
@@ -156,6 +157,7 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
 /** Returns a reference to a column that is not a table's. Searches a column of a function in FROM for long runs. */
 function readColumn(walk: Walk, node: Node, { made, runs, collected = Infinity }: Field): Node {
   const read = withCollected(withRuns(readsMade(node, copiedInto(made)), runs), collected, made ?? [])
+  withLoose(read, walk.readsLoose && anyLoose(made))
   return runs === undefined ? read : withoutLongRuns(walk, { node: read, type: null }, undefined).node
 }
 
@@ -217,7 +219,9 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
       read: () => {
         base.used.add(column.name)
         const read = withCollected(columnRef(aliasname, own), 0)
-        return storedColumn(read, column.type)
+        const isLoose = column.icu === 'nondeterministic'
+        walk.readsLoose ||= isLoose
+        return withLoose(storedColumn(read, column.type), isLoose)
       },
     }
   })
@@ -403,8 +407,7 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
     const left = onlyColumn(sides.left, name)
     const right = onlyColumn(sides.right, name)
     checkComparison(walk, '=', [left.type, right.type], undefined)
-    left.read()
-    right.read()
+    const isLoose = [left.read(), right.read()].some(mayBeLoose)
     const kept = sides.jointype === 'JOIN_RIGHT' ? right : left
     const origin = sides.jointype === 'JOIN_FULL' ? null : kept.origin
     const made = [...(left.made ?? []), ...(right.made ?? [])]
@@ -412,8 +415,10 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
     // USING compares the columns without a search for long runs.
     if (runs !== undefined && runs > RUNS_MAX && runs !== Infinity) throw unsearchable(name)
     const collected = maxCollected(left, right)
-    const read = (): Node =>
-      withCollected(withRuns(readsMade(columnRef(alias, name), copiedInto(made)), runs), collected, made)
+    const read = (): Node => {
+      const merged = withRuns(readsMade(columnRef(alias, name), copiedInto(made)), runs)
+      return withLoose(withCollected(merged, collected, made), isLoose)
+    }
     const type = unifiedType(walk.exposed, [kept.type, left.type, right.type])
     return { ...mostRuns(left, right), collected, name, type, origin, made, read }
   })
