@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import { unauthenticated } from './authenticate.ts'
 import type { Call, Scope } from './caller.ts'
-import { datasourceIdsOf, scopesOf, teamIdsOf } from './read-restrictions.ts'
+import { datasourceIdsOf, requireFewListed, scopesOf, teamIdsOf } from './read-restrictions.ts'
 import { hashOf, hintOf, makeKeyText } from './key-format.ts'
 import { EXPIRING_MS, type KeyWarnings } from './key-expiry-warnings.ts'
 import type { Notices } from './security-mail.ts'
@@ -253,7 +253,7 @@ async function insert(
     'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at' | 'warned_at' | 'replaced_by' | 'last_client'
   >,
 ): Promise<NewKey> {
-  await requireRoom(tx, at, row.account_id)
+  await requireRoom(tx, at, row)
   const key = makeKeyText()
   const whole = {
     ...row,
@@ -277,8 +277,15 @@ async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<
   if (row === undefined) throw unauthenticated()
 }
 
-/** Throws CONFLICT if the account has too many keys. Revokes expired rotated keys, and deletes old revoked keys. */
-async function requireRoom(tx: Transaction<Tables>, at: number, accountId: AccountId): Promise<void> {
+/**
+ * Throws CONFLICT if the account has too many keys, or if they list too many datasources. Revokes expired rotated keys,
+ * and deletes old revoked keys.
+ */
+async function requireRoom(
+  tx: Transaction<Tables>,
+  at: number,
+  { account_id: accountId, datasource_ids }: Pick<ApiKeyTable, 'account_id' | 'datasource_ids'>,
+): Promise<void> {
   await tx
     .updateTable('api_keys')
     .set((eb) => ({ revoked_at: eb.ref('expires_at') }))
@@ -288,16 +295,14 @@ async function requireRoom(tx: Transaction<Tables>, at: number, accountId: Accou
     .where('expires_at', '<=', new Date(at).toISOString())
     .execute()
   const own = () => tx.selectFrom('api_keys').where('account_id', '=', accountId)
-  const { count } = await own()
-    .where('revoked_at', 'is', null)
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .executeTakeFirstOrThrow()
-  if (Number(count) >= KEYS_MAX) {
+  const alive = await own().where('revoked_at', 'is', null).select('datasource_ids').execute()
+  if (alive.length >= KEYS_MAX) {
     throw new AppError(
       'CONFLICT',
       `An account can have at most ${KEYS_MAX} API keys. Revoke a key that you no longer need.`,
     )
   }
+  requireFewListed([...alive, { datasource_ids }], 'API keys')
   const old = await own()
     .where('revoked_at', 'is not', null)
     .select('id')

@@ -12,7 +12,7 @@ import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable, Tables } from '../store/tables.ts'
 import { requireOwn } from './api-keys.ts'
 import type { Call, Scope } from './caller.ts'
-import { datasourceIdsOf, scopesOf, teamIdsOf } from './read-restrictions.ts'
+import { datasourceIdsOf, requireFewListed, scopesOf, teamIdsOf } from './read-restrictions.ts'
 
 export interface ShownGrant {
   readonly id: string
@@ -74,7 +74,6 @@ export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder):
   const { accountId } = call.caller
   const { id, old } = await deps.store.write(async (tx) => {
     await requireOwn(deps, tx, accountId, order)
-    const old = await makeRoom(tx, accountId, at)
     const row: ConnectorGrantTable = {
       id: newId<GrantId>(),
       account_id: accountId,
@@ -90,6 +89,7 @@ export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder):
       last_used_at: null,
       revoked_at: null,
     }
+    const old = await makeRoom(tx, row, at)
     await tx.insertInto('connector_grants').values(row).execute()
     const changes = changesOf(null, { ...limitsOf(row), clientHost: row.client_host })
     await deps.audit.change(tx, call, {}, { target: grantTarget(row), changes })
@@ -258,14 +258,24 @@ function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): 
   return [...wider, 'expiresAt: can only become earlier. To allow more, connect the agent again.']
 }
 
-/** Deletes old ended grants and returns their ids. Throws CONFLICT if the account has too many grants. */
-async function makeRoom(tx: Transaction<Tables>, accountId: AccountId, at: number): Promise<readonly GrantId[]> {
-  if ((await aliveGrantsOf(tx, accountId, at)).length >= GRANTS_MAX) {
+/**
+ * Deletes old ended grants and returns their ids. Throws CONFLICT if the account has too many grants, or if they list
+ * too many datasources.
+ */
+async function makeRoom(
+  tx: Transaction<Tables>,
+  row: Pick<ConnectorGrantTable, 'account_id' | 'datasource_ids'>,
+  at: number,
+): Promise<readonly GrantId[]> {
+  const accountId = row.account_id
+  const grants = await aliveGrantsOf(tx, accountId, at)
+  if (grants.length >= GRANTS_MAX) {
     throw new AppError(
       'CONFLICT',
       `An account can connect at most ${GRANTS_MAX} agents. End the access of an agent that you no longer use.`,
     )
   }
+  requireFewListed([...grants, row], 'agents')
   const time = new Date(at).toISOString()
   const old = await tx
     .selectFrom('connector_grants')

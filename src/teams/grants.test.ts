@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { createKey } from '../auth/api-keys.ts'
 import { endGrant, listGrants, makeGrant, narrowGrant, type GrantOrder } from '../auth/grants.ts'
 import type { Call } from '../auth/caller.ts'
 import { asId, newId, type AccountId, type GrantId, type TeamId } from '../ids.ts'
@@ -194,6 +195,25 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(grant(rooms, ada, [team])), 'CONFLICT')
       await endGrant(rooms, ada, first)
       await grant(rooms, ada, [team])
+    })
+
+    test('the agents of an account list at most 5,000 datasources together, and so do its keys', async () => {
+      await using rooms = await openRooms(source)
+      const ada = await someone(rooms, 'ada@example.test')
+      const team = await teamOf(rooms, ada, 'A')
+      const datasourceIds: string[] = []
+      while (datasourceIds.length < 500) datasourceIds.push(await someDatasource(rooms, team))
+      const order = { name: 'K', scopes: ['data:read' as const], datasourceIds }
+      for (let n = 0; n < 10; n++) {
+        await grant(rooms, ada, [team], { datasourceIds })
+        await createKey(rooms, ada, order)
+      }
+      for (const one of [() => grant(rooms, ada, [team], { datasourceIds }), () => createKey(rooms, ada, order)]) {
+        const { code, message } = await refusal(one())
+        assert.deepEqual([code, /at most 5000 datasources together/.test(String(message))], ['CONFLICT', true])
+      }
+      await grant(rooms, ada, [team])
+      await createKey(rooms, ada, { name: 'K', scopes: ['data:read'] })
     })
 
     test('a manager can see and end the grants of members in the team, and the grants of a member who leaves end', async () => {

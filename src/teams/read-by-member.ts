@@ -1,5 +1,5 @@
 // Reads what the members of a team have, one member at a time. A member has at most 100 API keys and 100 grants, but each
-// may list 1,000 datasources. SQLite reads all rows of a statement synchronously.
+// may list 1,000 datasources (all together 5,000). SQLite reads all rows of a statement synchronously.
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import type { Store } from '../store/open.ts'
