@@ -14,9 +14,10 @@ export function inSlices(): () => Promise<void> | undefined {
   }
 }
 
-/** Like Array.map(), in slices. */
+/** Like Array.map(), in slices. Begins with a new slice, because reading the items already took time. */
 export async function mapInSlices<T, U>(items: readonly T[], map: (item: T, n: number) => U): Promise<readonly U[]> {
   const mapped: U[] = []
+  await setImmediate()
   const pause = inSlices()
   for (const [n, item] of items.entries()) {
     await pause()

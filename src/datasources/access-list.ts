@@ -1,5 +1,6 @@
 // If a datasource has the access mode EXPLICIT, only OWNERs and the accounts on its access list can reach it. The list
 // may contain only ACTIVE members of the team.
+import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
@@ -43,53 +44,57 @@ export async function putAccess(
   at: Reached,
   request: { readonly accountIds: readonly string[] },
 ): Promise<AccessList> {
-  const ids = [...new Set(request.accountIds)].map((text) => asId<AccountId>(text))
-  await deps.store.write(async (tx) => {
-    const members = await tx
-      .selectFrom('memberships')
-      .innerJoin('accounts', 'accounts.id', 'memberships.account_id')
-      .select(['accounts.id', 'accounts.email'])
-      .where('team_id', '=', at.teamId)
-      .where('status', '=', 'ACTIVE')
-      .execute()
+  const wanted = new Set(request.accountIds.map((text) => asId<AccountId>(text)))
+  // SQLite answers synchronously, so let other requests run before and after the transaction.
+  await setImmediate()
+  const after = await deps.store.write(async (tx) => {
+    const members = await membersOf(tx, at)
     const active = new Set(members.map(({ id }) => id))
-    const strangers = ids.filter((id) => !active.has(id))
+    const strangers = [...wanted].filter((id) => !active.has(id))
     if (strangers.length > 0)
       throw invalidRequest(strangers.slice(0, 100).map((id) => `accountIds: ${id} is not an ACTIVE member`))
-    const before = await listIn(tx, at.id)
-    const [known, wanted] = [new Set(before.map(({ id }) => id)), new Set(ids)]
-    for (const removed of portionsOf(before.filter(({ id }) => !wanted.has(id)))) {
-      const accounts = removed.map(({ id }) => id)
+    const removed = members.filter(({ id, listed }) => listed !== null && !wanted.has(id))
+    const added = members.filter(({ id, listed }) => listed === null && wanted.has(id))
+    for (const portion of portionsOf(removed)) {
+      const accounts = portion.map(({ id }) => id)
       await tx
         .deleteFrom('access_entries')
         .where('datasource_id', '=', at.id)
         .where('account_id', 'in', accounts)
         .execute()
     }
-    for (const added of portionsOf(ids.filter((id) => !known.has(id)))) {
-      const entries = added.map((account_id) => ({ datasource_id: at.id, account_id }))
+    for (const portion of portionsOf(added)) {
+      const entries = portion.map(({ id }) => ({ datasource_id: at.id, account_id: id }))
       await tx.insertInto('access_entries').values(entries).execute()
     }
-    const after = members.filter(({ id }) => wanted.has(id))
-    const changes = changesOf(audited(before), audited(after))
+    const changes = changesOf(audited(removed), audited(added))
     const change = { target: await targetOf(tx, 'access', at.id), changes }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, change)
+    return members.filter(({ id }) => wanted.has(id))
   })
-  return await getAccess(deps, at.id)
+  await setImmediate()
+  return { accountIds: after.map(({ id }) => id) }
 }
 
-async function listIn(tx: Transaction<Tables>, id: DatasourceId): Promise<readonly Listed[]> {
+/** Returns the ACTIVE members in the order of getAccess(). `listed` is null for members who are not on the list. */
+async function membersOf(tx: Transaction<Tables>, { id, teamId }: Reached) {
   return await tx
-    .selectFrom('access_entries')
-    .innerJoin('accounts', 'accounts.id', 'access_entries.account_id')
-    .select(['accounts.id', 'accounts.email'])
-    .where('datasource_id', '=', id)
+    .selectFrom('memberships')
+    .innerJoin('accounts', 'accounts.id', 'memberships.account_id')
+    .leftJoin('access_entries', (join) =>
+      join
+        .on('access_entries.datasource_id', '=', id)
+        .onRef('access_entries.account_id', '=', 'memberships.account_id'),
+    )
+    .select(['accounts.id', 'accounts.email', 'access_entries.account_id as listed'])
+    .where('team_id', '=', teamId)
+    .where('status', '=', 'ACTIVE')
+    .orderBy('accounts.createdAt')
+    .orderBy('accounts.id')
     .execute()
 }
 
-type Listed = Pick<AccountTable, 'id' | 'email'>
-
-function audited(accounts: readonly Listed[]) {
+function audited(accounts: readonly Pick<AccountTable, 'id' | 'email'>[]) {
   const sorted = accounts.toSorted((a, b) => (a.email < b.email ? -1 : 1))
   return { accountIds: sorted.map(({ id }) => id), emails: sorted.map(({ email }) => email) }
 }

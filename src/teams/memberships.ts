@@ -1,11 +1,12 @@
 // The members of a team. Nobody can give a role above their own, only an OWNER can change OWNERs, and the last OWNER of
 // a team stays. These rules are checked in the transaction of the change.
 import type { Member } from './member-item.ts'
-import type { Kysely, Transaction } from 'kysely'
+import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
 import { changesOf, type Changed } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { MembershipTable, Tables } from '../store/tables.ts'
@@ -45,10 +46,8 @@ export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Mem
 
 /** Removes the caller from the team and its access lists. Throws CONFLICT if the caller is the last OWNER. */
 export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<void> {
-  await changing(deps, call, membership.teamId, async (tx) => {
-    const own = await membershipIn(tx, membership.teamId, membership.accountId)
-    await requireOtherOwner(tx, own)
-    return { value: undefined, ...(await remove(tx, own)) }
+  await removing(deps, call, membership.teamId, async (db) => {
+    return await membershipIn(db, membership.teamId, membership.accountId)
   })
 }
 
@@ -81,11 +80,10 @@ export async function removeMember(
   membership: Membership,
   accountId: AccountId,
 ): Promise<void> {
-  await changing(deps, call, membership.teamId, async (tx) => {
-    const { by, target } = await parties(tx, membership, accountId)
+  await removing(deps, call, membership.teamId, async (db) => {
+    const { by, target } = await parties(db, membership, accountId)
     if (!canTouch(by, target)) throw roleRequired('OWNER')
-    await requireOtherOwner(tx, target)
-    return { value: undefined, ...(await remove(tx, target)) }
+    return target
   })
 }
 
@@ -109,7 +107,7 @@ async function parties(tx: Kysely<Tables>, membership: Membership, accountId: Ac
  * Throws CONFLICT if the target is the last OWNER. An INVITED OWNER does not count, because that person may never open
  * the team.
  */
-async function requireOtherOwner(tx: Transaction<Tables>, target: MembershipTable): Promise<void> {
+async function requireOtherOwner(tx: Kysely<Tables>, target: MembershipTable): Promise<void> {
   if (target.role !== 'OWNER' || target.status !== 'ACTIVE') return
   const other = await tx
     .selectFrom('memberships')
@@ -136,14 +134,40 @@ async function update(
     .execute()
 }
 
+/**
+ * Ends the membership that `find` returns. The access entries are deleted first, in portions: there may be 500, and
+ * SQLite writes another page for each. So an account that is removed loses its access at once, and never later.
+ */
+async function removing(
+  deps: TeamChangeDeps,
+  call: Call,
+  teamId: TeamId,
+  find: (db: Kysely<Tables>) => Promise<MembershipTable>,
+): Promise<void> {
+  const found = async (db: Kysely<Tables>) => {
+    const target = await find(db)
+    await requireOtherOwner(db, target)
+    return target
+  }
+  const { account_id } = await found(deps.store.db)
+  await deleteInPortions(deps.store, 'access_entries', (eb) => isEntryOf(eb, teamId, account_id), ENTRIES_A_PORTION)
+  await changing(deps, call, teamId, async (tx) => ({ value: undefined, ...(await remove(tx, await found(tx))) }))
+}
+
+const ENTRIES_A_PORTION = 50
+
+function isEntryOf(eb: ExpressionBuilder<Tables, 'access_entries'>, teamId: TeamId, accountId: AccountId) {
+  const datasources = eb.selectFrom('datasources').select('id').where('team_id', '=', teamId)
+  return eb.and([eb('account_id', '=', accountId), eb('datasource_id', 'in', datasources)])
+}
+
 /** Also ends the invitations that this member sent. Returns what the audit records. */
 async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Changed> {
   const keys = await endTeamForKeysOf(tx, of.team_id, of.account_id)
   const grants = await endTeamForGrantsOf(tx, of.team_id, of.account_id)
   await tx
     .deleteFrom('access_entries')
-    .where('account_id', '=', of.account_id)
-    .where('datasource_id', 'in', (eb) => eb.selectFrom('datasources').select('id').where('team_id', '=', of.team_id))
+    .where((eb) => isEntryOf(eb, of.team_id, of.account_id))
     .execute()
   await tx.deleteFrom('memberships').where('team_id', '=', of.team_id).where('account_id', '=', of.account_id).execute()
   const invitations = await endInvitationsBy(tx, of.team_id, of.account_id, null)

@@ -70,7 +70,7 @@ export async function endTeamForGrantsOf(
 ): Promise<readonly string[]> {
   const grants = await tx
     .selectFrom('connector_grants')
-    .selectAll()
+    .select(['id', 'client_name', 'team_ids', 'ended_team_ids'])
     .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
     .execute()

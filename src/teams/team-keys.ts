@@ -75,7 +75,8 @@ export async function endTeamForKeysOf(
 ): Promise<readonly string[]> {
   const keys = await tx
     .selectFrom('api_keys')
-    .selectAll()
+    // Without the datasources, which may be 1,000 for each key.
+    .select(['id', 'name', 'team_ids', 'ended_team_ids'])
     .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
     .execute()
