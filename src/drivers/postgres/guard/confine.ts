@@ -41,7 +41,8 @@ export function confine(
   const params = bindParams(body.params, () =>
     mayCollate(body.text) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog),
   )
-  const asked: Case = { text: body.text, catalog, rowCap, params: params.forms, owner: limits.owner ?? NOBODY }
+  const { forms, bytes: paramBytes } = params
+  const asked: Case = { text: body.text, catalog, rowCap, params: forms, paramBytes, owner: limits.owner ?? NOBODY }
   const shape = shapeOf(body.text, params.key)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)
   if (recalled !== null) return confined(parser, asked, recalled, params)

@@ -11,7 +11,7 @@ import { isKnownSame } from './syntax/reparse-cache.ts'
 import { comparedByIcu, exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
 import { joinsByMany } from './bounds/join-equalities.ts'
 import { switchedOff } from './bounds/unhashed.ts'
-import { checkGrowth, SORTED_MAX } from './bounds/value-growth.ts'
+import { checkGrowth, PARAMS_MAX, SORTED_MAX } from './bounds/value-growth.ts'
 import { limited } from './walk/row-cap.ts'
 import { sourceOf, type Places } from './syntax/source-position.ts'
 import type { SelectStmt } from './allowed/allowed-nodes.ts'
@@ -230,7 +230,7 @@ function confineOnce(
   asked: Case,
   settings: Settings,
 ): Made | Pick<Settings, 'comparedMax' | 'keptMax'> {
-  const { rowCap, params } = asked
+  const { rowCap, params, paramBytes = PARAMS_MAX } = asked
   const { exposed, bounds, comparedMax, keptMax } = settings
   const collects = mayCollect(raw) || mayRepeat(raw)
   const walk = newWalk(settings, { words, collects }, newParams(params))
@@ -246,13 +246,10 @@ function confineOnce(
   if (walk.counts && walk.ctes > 0) inlineCollecting(confined)
   if (walk.counts && walk.unread.size > 0) leaveOutUnread(walk, confined)
   for (const { finish } of walk.bases) finish()
-  const grown = checkGrowth(
-    confined,
-    walk.growing,
-    exposed,
-    () => newAlias(walk, 't', 'the query'),
-    comparedMax === SORTED_MAX,
-  )
+  const grown = checkGrowth(confined, walk.growing, exposed, () => newAlias(walk, 't', 'the query'), {
+    isLimited: comparedMax === SORTED_MAX,
+    paramBytes,
+  })
   const lower = {
     comparedMax: grown.comparesOpen ? SORTED_MAX : comparedMax,
     keptMax: grown.keepsOpen && collects ? KEPT_MAX : keptMax,

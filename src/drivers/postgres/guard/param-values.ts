@@ -9,7 +9,7 @@ import { longNumberIn } from './bounds/long-numbers.ts'
 import { longQueryIn, manyLevelsIn } from './bounds/work-bounds.ts'
 import { hasLongRun, RUN } from './bounds/mark-runs.ts'
 import { largePatterns } from './bounds/pattern-size.ts'
-import { PUNCTUATION_MAX } from './bounds/value-growth.ts'
+import { PARAMS_MAX, PUNCTUATION_MAX } from './bounds/value-growth.ts'
 import type { PostgresQuery } from '../confined-query.ts'
 import { Refusal } from './refusal.ts'
 import { checkSpatialText } from './allowed/srids.ts'
@@ -26,12 +26,14 @@ interface Bound {
 
 export interface BoundParams {
   readonly forms: readonly ParamForm[]
-  /** Equal keys mean equal forms. */
+  /** Equal keys mean equal forms, and equal `bytes`. */
   readonly key: string
+  /** No text has more bytes: a power of two. */
+  readonly bytes: number
   readonly texts: readonly (string | null)[]
 }
 
-const NONE: BoundParams = { forms: [], key: '', texts: [] }
+const NONE: BoundParams = { forms: [], key: '', bytes: PARAMS_MAX, texts: [] }
 
 /** Reads the parameters of a request. Throws AppError INVALID_REQUEST with details. */
 export function bindParams(params: Params | undefined, exposed: () => Exposed): BoundParams {
@@ -47,9 +49,12 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
     if (details.length === DETAILS_MAX) break
   }
   if (details.length > 0) throw invalidRequest(details)
+  const longest = Math.max(SHORT, ...bound.map(({ text }) => Buffer.byteLength(text ?? '')))
+  const bytes = 2 ** Math.ceil(Math.log2(longest))
   return {
     forms: bound.map(({ form }) => form),
-    key: bound.map(({ key }) => key).join('\0'),
+    key: [...(bytes > SHORT ? [`${bytes} bytes`] : []), ...bound.map(({ key }) => key)].join('\0'),
+    bytes,
     texts: bound.map(({ text }) => text),
   }
 }
@@ -78,6 +83,8 @@ export function boundTexts(
   return out
 }
 
+/** The guard counts shorter texts as so long, so that most requests with the same SQL have the same key. */
+const SHORT = 1_024
 const DETAILS_MAX = 20
 const BYTES_MAX = 1_048_576
 

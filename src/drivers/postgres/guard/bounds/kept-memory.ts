@@ -4,14 +4,16 @@
 
 /** The memory of calls and types that are on no list: the worst that was measured is 350, for a multirange. */
 export const UNKNOWN = 400
-/** The same for values of parameters, which have 65,536 bytes together. */
+/** The same for values that the query neither makes nor reads from a table or a parameter, such as a column of JSON_TABLE. */
 export const UNKNOWN_GIVEN = 40
 /** Functions of PostGIS. */
 const SPATIAL = 100
 
-/** The memory that a call keeps, in copies of its argument, if constants make the argument or a parameter gives it. */
+/** The memory that a call keeps, in copies of its argument. */
 interface Kept {
+  /** If the query makes the argument, or a parameter gives it. */
   readonly made: number
+  /** If the guard does not know where the argument comes from: see UNKNOWN_GIVEN. */
   readonly given: number
   /** The same, if the argument is collected from rows. Other limits bound the arguments of extensions. */
   readonly collected: number
@@ -39,7 +41,7 @@ const PROPORTIONAL = list(`
   ascii bit_length btrim casefold char_length character_length chr concat concat_ws format initcap left
   length lower lpad ltrim md5 normalize is_normalized octet_length overlay position quote_ident
   quote_literal quote_nullable regexp_count regexp_instr regexp_like regexp_match regexp_matches
-  regexp_replace regexp_split_to_array regexp_split_to_table regexp_substr repeat replace reverse right rpad
+  regexp_replace regexp_substr repeat replace reverse right rpad
   rtrim split_part starts_with string_to_array string_to_table strpos substr substring to_ascii to_bin to_hex
   to_oct translate unicode_assigned unistr upper like_escape similar_to_escape similar_escape text varchar
   bpchar textlen
@@ -77,10 +79,19 @@ const CALLS: ReadonlyMap<string, number> = new Map([
   // An element of an array becomes an entry of 32 bytes, and a text of its own.
   ...each(
     8,
-    `to_jsonb jsonb_build_array jsonb_build_object jsonb_object array_to_string array_reverse array_sample
-    array_shuffle array_sort array_to_tsvector tsvector_to_array jsonb_set jsonb_set_lax jsonb_insert jsonb_concat
-    jsonb_delete jsonb_delete_path jsonb_strip_nulls jsonb_path_query jsonb_path_query_tz jsonb_path_query_array
-    jsonb_path_query_array_tz jsonb_path_query_first jsonb_path_query_first_tz multirange`,
+    'array_to_string array_reverse array_sample array_shuffle array_sort array_to_tsvector tsvector_to_array multirange',
+  ),
+  // A document of short numbers has eight times the bytes of its text.
+  ...each(
+    32,
+    `to_jsonb jsonb_build_array jsonb_build_object jsonb_object jsonb_set jsonb_set_lax jsonb_insert jsonb_concat
+    jsonb_delete jsonb_delete_path jsonb_strip_nulls`,
+  ),
+  // A split by an empty expression keeps a text for each letter.
+  ...each(
+    48,
+    `jsonb_path_query jsonb_path_query_tz jsonb_path_query_array jsonb_path_query_array_tz jsonb_path_query_first
+    jsonb_path_query_first_tz regexp_split_to_array regexp_split_to_table`,
   ),
   // Control characters become six letters, in a buffer of twice the size.
   ...each(12, 'to_json array_to_json row_to_json json_build_array json_build_object json_object'),
@@ -91,8 +102,11 @@ const CALLS: ReadonlyMap<string, number> = new Map([
     phraseto_tsquery websearch_to_tsquery ts_headline similarity word_similarity strict_word_similarity show_trgm`,
   ),
 ])
-/** Functions that build arrays and documents of few elements from single values: parameters count once. */
+/** Functions that build arrays and documents of few elements from single values: values of unknown origin count once. */
 const JOINS = /^(?:to_jsonb?|jsonb?_build_(?:array|object)|jsonb_path_query\w*|to_(?:char|date|number|timestamp))$/
+
+/** Functions that build an array or a document of the elements of another. */
+const BUILDS = /^(?:to_jsonb$|array_|tsvector_to|multirange$|jsonb_(?!path))|^concat/
 
 /** Returns what a function keeps of its arguments. `isVariadic` says that the last one is a list of arguments. */
 export function keptByCall(name: string, isVariadic: boolean): Kept {
@@ -102,19 +116,20 @@ export function keptByCall(name: string, isVariadic: boolean): Kept {
     const made = name.startsWith('st_') ? SPATIAL : UNKNOWN
     return { made, given: name.startsWith('st_') ? 0 : UNKNOWN_GIVEN, collected: 0 }
   }
-  const isBig = known === 8 && !/^jsonb?_path/.test(name)
-  return { made: known, given: JOINS.test(name) && !isVariadic ? 0 : known, collected: isBig ? known : 0 }
+  const isBig = BUILDS.test(name)
+  return { made: known, given: JOINS.test(name) && !isVariadic ? 0 : known, collected: isBig ? 8 : 0 }
 }
 
 /** The bytes of a value for each byte of its text, for values of these types. */
 const TYPES: ReadonlyMap<string, number> = new Map([
   ...each(
     1,
-    `text varchar citext name bytea numeric json jsonb hstore jsonpath int4range int8range numrange daterange tsrange
+    `text varchar citext name bytea numeric json jsonb jsonpath int4range int8range numrange daterange tsrange
     tstzrange pg_lsn`,
   ),
   ...each(8, 'geometry geography box2d box3d vector halfvec sparsevec cube earth path polygon'),
   ...each(16, 'ltree lquery tsvector'),
+  ...each(24, 'hstore'),
   ...each(40, 'ltxtquery tsquery query_int'),
 ])
 /** The same for elements of arrays. */

@@ -41,6 +41,10 @@ interface Counts {
   readonly copies: number
   /** How many of `copies` are of values whose column is not known. */
   readonly others: number
+  /** How many of `copies` are of parameters. They do not count in `others`. */
+  readonly params: number
+  /** How many of `copies` are of values that a recursive query makes longer in each iteration. */
+  readonly grown: number
   /** How many of `copies` are of collected values. */
   readonly collected: number
   /** Copies of collected values that have a limit each. They do not count in `collected`. */
@@ -74,7 +78,7 @@ type Tally =
 
 /** The limit on the bytes from constants in all values of a row. */
 const OWN_MAX = 201_326_592
-/** The limit on copies of other values, such as parameters, which have at most 65,536 bytes. */
+/** The limit on copies of other values. */
 const COPIES_MAX = 6_000
 /** The limit on copies of other values, including those that steps of the plan keep (countKept()). */
 const KEPT_MAX = 65_536
@@ -90,6 +94,8 @@ const MUCH_GROWTH = 16
 const SENT = 2
 /** The limit on the bytes of all copies of collected values. */
 const COLLECTED_MAX = 536_870_912
+/** The limit on the bytes of all copies of values that recursive queries make. */
+const GROWN_MAX = 268_435_456
 /** Of COLLECTED_MAX, the part for copies of collected values that have a limit each. */
 const MEASURED_BYTES = 268_435_456
 /** The limits on searches: the bytes of the values times the bytes of the constants. */
@@ -114,6 +120,8 @@ const NONE: Counts = {
   own: 0,
   copies: 0,
   others: 0,
+  params: 0,
+  grown: 0,
   collected: 0,
   measured: 0,
   sought: 0,
@@ -134,6 +142,10 @@ interface Value {
   readonly times: number
   readonly columns?: Copied | undefined
   readonly parts?: Parts | undefined
+  /** Set if the value may contain parameters. */
+  readonly given?: number | undefined
+  /** Set if a recursive query makes the value: how many of `times` the value itself counts. */
+  readonly grown?: number | undefined
 }
 
 /** Copies of parts of values, by partOf(). All parts of a value together are no longer than the value. */
@@ -157,15 +169,23 @@ export class MadeValues {
   readonly #ofValue = new Map<string, number>()
   /** For each part, the columns of the whole value. */
   readonly #wholes = new Map<string, Copied>()
+  readonly #paramBytes: number
+
+  /** `paramBytes` are the bytes that each parameter may have. */
+  constructor(paramBytes: number) {
+    this.#paramBytes = paramBytes
+  }
 
   /** Adds what an expression makes. Throws Refusal. */
   add({ ofColumns, ...more }: Partial<Made>): void {
     if (ofColumns) this.#log.push(ofColumns)
     this.#made = eachOf(this.#made, { ...NONE, ...more }, (x, y) => x + y)
-    const { own, others, steps } = this.#made
+    const { own, others, params, steps } = this.#made
     if (own > OWN_MAX) throw tooMuch(`make ${Math.round(own)} bytes from constants`, OWN_MAX)
     const othersMax = this.#countsKept ? KEPT_MAX : COPIES_MAX
     if (others > othersMax) throw tooMuch(`make ${Math.round(others)} copies of values`, othersMax)
+    const paramsMax = (OWN_MAX / this.#paramBytes) * (this.#countsKept ? KEPT_MAX / COPIES_MAX : 1)
+    if (params > paramsMax) throw tooMuch(`make ${Math.round(params)} copies of long parameters`, Math.floor(paramsMax))
     if (steps > STEPS_MAX) throw tooMuch(`take ${Math.round(steps)} steps that cannot be cancelled`, STEPS_MAX)
   }
 
@@ -199,7 +219,7 @@ export class MadeValues {
    * that value, because all its parts together are no longer than the value. Throws Refusal.
    */
   addCopies(
-    { columns, times, parts }: Value,
+    { columns, times, parts, given, grown }: Value,
     copies: number,
     { own = 0, isCollected = false, isMeasured = false } = {},
   ): void {
@@ -216,10 +236,14 @@ export class MadeValues {
     }
     sum = Math.max(sum, 0)
     const known = columns ? (copies / times) * copiesIn(columns) : 0
+    const unknown = Math.max(sum - known, 0)
+    const isParam = given !== undefined && !isCollected
     this.add({
       own,
       copies: sum,
-      others: Math.max(sum - known, 0),
+      others: isParam ? 0 : unknown,
+      params: isParam ? unknown : 0,
+      grown: grown === undefined ? 0 : Math.max(copies, times) / grown,
       collected: isCollected && !isMeasured ? sum : 0,
       measured: isCollected && isMeasured ? sum : 0,
       ofColumns: columns && { columns, copies: copies / times, sought: 0 },
@@ -336,6 +360,11 @@ export class MadeValues {
   /** The maximum number of bytes of each collected value that has its own limit. */
   get measuredMax(): number {
     return Math.floor(MEASURED_BYTES / this.#made.measured)
+  }
+
+  /** The maximum number of bytes of each value that a recursive query makes. */
+  get grownMax(): number {
+    return Math.floor(GROWN_MAX / this.#made.grown)
   }
 
   /** Returns the limit on a collected value of one call, lowered so that all calls together take at most TAKEN_MAX. */
@@ -464,6 +493,8 @@ function eachOf(a: Counts, b: Counts, by: (x: number, y: number) => number): Cou
     own: by(a.own, b.own),
     copies: by(a.copies, b.copies),
     others: by(a.others, b.others),
+    params: by(a.params, b.params),
+    grown: by(a.grown, b.grown),
     collected: by(a.collected, b.collected),
     measured: by(a.measured, b.measured),
     sought: by(a.sought, b.sought),

@@ -654,6 +654,46 @@ test('collected texts have a lower limit if a row compares many of them', async 
   assert.deepEqual(await limits(compared(16), 'collected_value'), [10_240])
 })
 
+const PARAM = 'FROM (SELECT $1 AS x, $2 AS y OFFSET 0) q'
+/** Expressions that keep much of a parameter, and so many of them that a long parameter is too much. */
+const KEEP_PARAMS: readonly (readonly [string, number])[] = [
+  ["($1 || '')::int4multirange", 20],
+  ['$1::int4multirange', 20],
+  ['x::text::jsonb[]', 5],
+  ['x::text::tsvector[]', 5],
+  ['x::text::interval[]', 400],
+  ["regexp_split_to_array(x, '')", 100],
+  ['x::jsonb || x::jsonb', 60],
+  ["x::jsonb - 'z'", 60],
+  ["jsonb_set(x::jsonb, '{0}', '1')", 60],
+  ["jsonb_path_query_array(x::jsonb, '$[*]')", 60],
+  ['to_jsonb(x::text[])', 100],
+  ["replace($1, 'a', $2)", 1],
+  ["regexp_replace($1, 'a', $2, 'g')", 1],
+  ['concat_ws($2, VARIADIC $1::text[])', 1],
+  ['array_to_string($1::text[], $2)', 1],
+  ["'a'::tsvector @@ $1", 16],
+]
+for (const [value, count] of KEEP_PARAMS) {
+  test(`${count} times ${value} of long parameters is refused, and of short ones is not`, async () => {
+    const sql = `SELECT ${list(count, () => `${value} IS NULL`)}, $1 IS NULL, $2 IS NULL ${PARAM}`
+    const judged = async (bytes: number): Promise<string> =>
+      say(await guard.judge(sql, shop(), { params: ['a'.repeat(bytes), 'b'] }))
+    assert.equal(await judged(60_000), 'limit: size')
+    assert.match(await judged(1_000), /^SELECT/)
+    assert.equal(await judged(60_000), 'limit: size')
+  })
+}
+
+test('a text that a recursion makes has a lower limit if calls keep much of it', async () => {
+  const asked = (count: number): string =>
+    `WITH RECURSIVE t AS (SELECT 1 AS a, '' AS p UNION ALL SELECT a + 1, p || repeat('a.', 500) FROM t WHERE a < 9) SELECT ${list(count, () => 'parse_ident(p) IS NULL')} FROM t`
+  const [one = 0] = await limits(asked(1), 'collected_value')
+  const [ten = 0] = await limits(asked(10), 'collected_value')
+  assert.equal(one, 4_194_304)
+  assert.ok(ten < 700_000)
+})
+
 test('a number that is read from a parameter counts as long', async () => {
   const from = "FROM (SELECT div(x::numeric, 7) AS y FROM (SELECT $1 || '' AS x OFFSET 0) p OFFSET 0) q"
   const judged = async (sql: string): Promise<string> => say(await guard.judge(sql, shop(), { params: ['1e65000'] }))

@@ -133,8 +133,8 @@ interface Size {
   readonly within?: ReadonlySet<Copied> | undefined
   /** True if the value repeats a stored value, and so has only the punctuation of that value. */
   readonly isStretched?: boolean | undefined
-  /** True if each iteration of a recursive query may make the value longer. */
-  readonly isGrown?: boolean | undefined
+  /** Set if each iteration of a recursive query may make the value longer: how many of `times` one such value counts. */
+  readonly grown?: number | undefined
   /** True if `times` is an assumption about the lengths of stored values. */
   readonly isAssumed?: boolean | undefined
   /** The digits of a number, if stored values make it shorter than `own`. */
@@ -186,9 +186,9 @@ export function checkGrowth(
   growing: ReadonlySet<Struct<'FuncCall'>>,
   exposed: Tables,
   newAlias: () => string,
-  isLimited: boolean,
+  settings: Settings,
 ): Grown {
-  const growth = new Growth(growing, exposed, isLimited)
+  const growth = new Growth(growing, exposed, settings)
   growth.send(select)
   growth.addKept()
   growth.lowerLimits()
@@ -196,7 +196,14 @@ export function checkGrowth(
   return growth
 }
 
-type Tables = Pick<Exposed, 'comparesByIcu' | 'equatesByIcu' | 'table'>
+type Tables = Pick<Exposed, 'comparesByIcu' | 'equatesByIcu' | 'table' | 'type'>
+
+interface Settings {
+  /** True if the printed text limits the texts that the query makes and compares. */
+  readonly isLimited: boolean
+  /** The bytes that each parameter may have. */
+  readonly paramBytes: number
+}
 
 interface Shown {
   readonly name: string
@@ -213,9 +220,9 @@ class Growth implements Grown {
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
   readonly #exposed: Tables
-  /** True if the printed text limits the texts that the query makes and compares. */
   readonly #isLimited: boolean
-  readonly #values = new MadeValues()
+  readonly #paramBytes: number
+  readonly #values: MadeValues
   /** The most copies of each column in one value that ICU may compare. */
   readonly #compared = new Map<StoredColumn, number>()
   /** The greatest growth of a column as text. */
@@ -251,8 +258,10 @@ class Growth implements Grown {
   /** What the body of each WITH adds to #appended. */
   readonly #appendedIn = new Map<string, number>()
 
-  constructor(growing: ReadonlySet<Struct<'FuncCall'>>, exposed: Tables, isLimited: boolean) {
-    this.#isLimited = isLimited
+  constructor(growing: ReadonlySet<Struct<'FuncCall'>>, exposed: Tables, settings: Settings) {
+    this.#isLimited = settings.isLimited
+    this.#paramBytes = settings.paramBytes
+    this.#values = new MadeValues(settings.paramBytes)
     this.#growing = growing
     this.#exposed = exposed
   }
@@ -322,7 +331,7 @@ class Growth implements Grown {
     for (const limit of this.#taken) {
       const most = isOnRows(limit) ? this.#values.measuredMax : Infinity
       const compared = limit.most === SORTED_MAX ? comparedMax : Infinity
-      limit.lower(Math.min(this.#values.takenShareOf(limit.most), most, compared))
+      limit.lower(Math.min(this.#values.takenShareOf(limit.most), most, compared, this.#values.grownMax))
     }
   }
 
@@ -386,7 +395,8 @@ class Growth implements Grown {
         this.#key((place === undefined ? keys[at] : outputs[place - 1]) ?? NOTHING)
       }
       this.#sort([...outputs, ...keys])
-      this.#limited.push(limitedSort(query, [...outputs, ...keys], Math.max(this.#appended - before, 1)))
+      const parts = Math.max(this.#appended - before, 1)
+      this.#limited.push(limitedSort(query, [...outputs, ...keys], parts, this.#paramBytes))
     }
     if (query.distinctClause || (query.larg && query.op !== 'SETOP_UNION') || (query.larg && query.all !== true)) {
       this.#sort(outputs)
@@ -636,7 +646,8 @@ class Growth implements Grown {
     const isSame = !isNew && isDocument === found.isDocument
     const size = isSame ? found : { ...found, isDocument, ...(isNew && { stored: undefined }) }
     if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
-    if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
+    const timesMax = isGivenOnly(size) ? Math.max(TIMES_MAX, GIVEN_MAX / this.#paramBytes) : TIMES_MAX
+    if (size.times > timesMax) throw tooLarge(`${Math.round(size.times)} copies of stored values`, timesMax)
     if (!makes(node, size)) return size
     this.#make(size)
     if (!this.#exposed.comparesByIcu || size.kind !== undefined) return size
@@ -728,7 +739,7 @@ class Growth implements Grown {
    * Throws Refusal.
    */
   #make(size: Size, isOne = false): void {
-    const copies = Math.min(this.#copiesIn(size), COPIES_COUNTED)
+    const copies = Math.min(this.#copiesIn(size), isGivenOnly(size) ? Infinity : COPIES_COUNTED)
     const isMeasured = !isOne && size.isMeasured === true
     const value = isMeasured ? unparted(size) : size
     this.#values.addCopies(value, copies, { own: ownBytes(size), isCollected: isCollected(size), isMeasured })
@@ -967,7 +978,7 @@ class Growth implements Grown {
     this.#addLevels(name, arg, size)
     if (!arg.A_Const && !isArrayType(typeName)) {
       const made = memoryOf(name, false, false)
-      if (made > 1 && !COUNTED_TYPES.test(name))
+      if (made > 1 && !COUNTED_TYPES.test(name) && !this.#isEnum(typeName))
         this.#keepArgument(size, { made, given: Math.min(made, UNKNOWN_GIVEN) })
     }
     if (!arg.A_Const && size.kind !== 'json') {
@@ -979,18 +990,28 @@ class Growth implements Grown {
     const isNumeric = name === 'numeric' && (typeName?.arrayBounds ?? []).length === 0
     const isDocument = /^jsonb?$/.test(name) || (typeName?.arrayBounds ?? []).length > 0 ? size.isDocument : undefined
     const made = castSize(arg, size, typeName)
+    // The result of a cast of a parameter stays in memory for each place that has the cast.
+    if (arg.ParamRef && !isNumber(made)) this.#values.add({ params: Math.max(made.times - 1, 0) })
     const isComputed = size.isDocument ? undefined : made.isComputed
     return { ...made, isNumeric, isDocument, isComputed }
+  }
+
+  #isEnum(type: Struct<'TypeName'> | undefined): boolean {
+    const [name = '', schema = 'pg_catalog'] = words(type?.names).toReversed()
+    return this.#exposed.type(schema, name)?.kind === 'enum'
   }
 
   /** Counts what a call keeps of an argument until the row ends, in copies of it. Throws Refusal. */
   #keepArgument(size: Size, { made, given, collected = 0 }: { made: number; given: number; collected?: number }): void {
     if (isNumber(size) || size.isComputed === true) return
-    const copies = size.isAssumed === true ? 0 : copiesOfOthers(size)
     const isCollectedValue = isCollected(size)
+    const isParam = isGivenOnly(size)
+    const copies = isParam ? size.times : size.isAssumed === true ? 0 : copiesOfOthers(size)
     this.#values.add({
       own: ownBytes(size) * made,
-      others: isCollectedValue ? 0 : copies * given,
+      params: isParam ? copies * made : 0,
+      others: isCollectedValue || isParam ? 0 : copies * given,
+      grown: size.grown === undefined ? 0 : (size.times / size.grown) * made,
       collected: isCollectedValue && size.kind !== 'json' ? copies * collected : 0,
     })
   }
@@ -1035,6 +1056,9 @@ class Growth implements Grown {
     })
     const [symbol = ''] = words(name).slice(-1)
     if (seeks(expr)) checkSteps(`operator ${symbol}`, sides)
+    // A parameter without a type becomes a tsquery. PostgreSQL reads it in quadratic time, without a check for a cancel.
+    if (symbol === '@@' && given.some((side) => side.ParamRef))
+      this.#values.add({ steps: this.#paramBytes ** 2 / QUERY_BYTES_OF_A_STEP })
     const isAny = kind === 'AEXPR_OP_ANY' || kind === 'AEXPR_OP_ALL'
     if (LIKES.test(symbol)) this.#like(symbol, sides, given, isAny)
     else {
@@ -1051,7 +1075,7 @@ class Growth implements Grown {
     else if (sides[1]) this.#scan(sides[1], EQUAL_COST)
     this.#scanJson(symbol, sides)
     if (DOCUMENT_OPERATORS.has(symbol)) {
-      for (const side of sides) if (side.kind === 'json') this.#values.add({ own: ownBytes(side) * DOCUMENT_COPIES })
+      for (const side of sides) if (side.kind === 'json') this.#keepArgument(side, DOCUMENT_COPIES)
     }
     const pattern = LEVEL_OPERATORS.test(symbol) ? given.flatMap((side) => literalText(side) ?? []) : []
     for (const text of pattern) this.#values.add({ own: LEVEL_BYTES * levelsIn(text) })
@@ -1138,7 +1162,7 @@ class Growth implements Grown {
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
     if (SUMS.has(name)) return { ...asNumber(total(sizes)), ...NUMBER }
     if (COMPUTES.has(name)) return { ...scaled(total(sizes), name === 'percentile_cont' ? FLOAT_GROWTH : 1), ...NUMBER }
-    const found = CHOOSES.has(name) ? chosen(ordered, sizes) : result(name, args, sizes)
+    const found = CHOOSES.has(name) ? chosen(ordered, sizes) : result(call, sizes, this.#paramBytes)
     const made = this.#isLimited ? shortened(name, args, found) : found
     const before = [...sizes, ordered].reduce<Joined | undefined>(
       (all, size) => bothJoined(all, size.joined),
@@ -1348,7 +1372,7 @@ function bothJoined(a: Joined | undefined, b: Joined | undefined): Joined | unde
 
 /** Returns whether the value may be a text whose length only the database knows. */
 function isOpen(size: Size): boolean {
-  return isText(size) && (isCollected(size) || size.isGrown === true)
+  return isText(size) && (isCollected(size) || size.grown !== undefined)
 }
 
 /** Returns the longest run of punctuation that constants and parameters may put into a value. */
@@ -1359,7 +1383,9 @@ function punctuationIn(size: Size): number {
 /** So many steps of comparisons need a limit. */
 const MANY_STEPS = 1e8
 /** The bytes of all parameters together. A function may take the letters out of them. */
-const PARAMS_MAX = 65_536
+export const PARAMS_MAX = 65_536
+/** The limit on the bytes of a value that consists of parameters. */
+const GIVEN_MAX = 201_326_592
 
 /** Returns the result of repeat() with the lower limit that the printed text has if long texts are compared. */
 function shortened(name: string, [text, count]: readonly Node[], size: Size): Size {
@@ -1376,6 +1402,8 @@ const DIVIDES: ReadonlySet<string> = new Set([
 const POWERS: ReadonlySet<string> = new Set(['pow', 'power'])
 /** Operators of pg_trgm. */
 const TRIGRAMS = /^(?:%|<%|%>|<<%|%>>|<->|<<->|<->>|<<<->|<->>>)$/
+/** A tsquery of 60 kB takes 0.45 s: three of them are allowed. */
+const QUERY_BYTES_OF_A_STEP = 13
 /** The time that these operators take for a byte, in searches for one byte. */
 const TRIGRAM_COST = 50
 /** The same for a cast of a text to an array. */
@@ -1507,9 +1535,9 @@ interface LimitedSort {
  * Returns what a sort with LIMIT keeps of rows with these values, if PostgreSQL sorts so many parts of the rows. A value
  * as the table stores it is not read, so that only a reference to it is kept.
  */
-function limitedSort(query: SelectStmt, values: readonly Size[], parts: number): LimitedSort {
+function limitedSort(query: SelectStmt, values: readonly Size[], parts: number, paramBytes: number): LimitedSort {
   const rows = (rowsKept(query) ?? 0) * parts
-  const kept = new MadeValues()
+  const kept = new MadeValues(paramBytes)
   for (const size of values) {
     if (isNumber(size)) kept.add({ own: (size.digits ?? ownBytes(size)) / DIGITS_OF_A_BYTE })
     else if (!size.stored) kept.addCopies(size, size.times, { own: size.own })
@@ -1623,7 +1651,9 @@ function chosen(ordered: Size, [fraction]: readonly Size[]): Size {
 }
 
 /** Returns the size of a function's result. */
-function result(name: string, args: readonly Node[], sizes: readonly Size[]): Size {
+function result(call: Struct<'FuncCall'>, sizes: readonly Size[], paramBytes: number): Size {
+  const { args = [], funcname, func_variadic: isVariadic } = call
+  const [name = ''] = words(funcname).slice(-1)
   const [first = NOTHING, second = NOTHING, third = NOTHING] = sizes
   if (AGGREGATES.has(name)) {
     if (name === 'count' || name.startsWith('regr_')) return FIXED
@@ -1648,9 +1678,11 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'array_fill':
       return scaled(first, 2 * (args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1))
     case 'replace':
-      return replaced(first, lengthOf(args[1]) ?? 1, third, 0)
-    case 'regexp_replace':
-      return replaced(first, 1, third, backReferences(args[2]) + (mayInsert(name, args) ? 1 : 0))
+      return replaced(first, lengthOf(args[1]) ?? 1, third, 0, paramBytes)
+    case 'regexp_replace': {
+      const copies = backReferences(args[2]) + (mayInsert(name, args) ? 1 : 0)
+      return replaced(first, 1, third, copies, paramBytes)
+    }
     case 'string_to_array':
     case 'regexp_split_to_array':
       // A quotation mark becomes five: `"\"",`.
@@ -1663,19 +1695,15 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'format':
       return formatted(args[0], sizes)
     case 'concat_ws':
+      if (isVariadic === true) return withBetween(total(sizes.slice(1)), first, paramBytes)
       return total([...sizes.slice(1), scaled(first, Math.max(sizes.length - 2, 0))])
-    case 'array_to_string': {
-      const between = total([second, third])
-      const own = first.own * Math.max(1, between.own)
-      const isAssumed = between.times > 0 || first.isAssumed
-      const { times, columns } = total([first, scaled(between, STORED_BYTES)])
-      return { ...first, own, times, columns, isAssumed }
-    }
+    case 'array_to_string':
+      return withBetween(first, total([second, third]), paramBytes)
     case 'array_replace':
     case 'ts_rewrite':
-      return replaced(first, 1, third, 0)
+      return replaced(first, 1, third, 0, paramBytes)
     case 'ts_headline':
-      return headline(args, sizes)
+      return headline(args, sizes, paramBytes)
     case 'quote_literal':
     case 'quote_ident':
     case 'quote_nullable':
@@ -1757,26 +1785,42 @@ function cut(size: Size, characters: number | undefined): Size {
   return characters === undefined || characters < 0 ? size : { ...NOTHING, own: 4 * characters }
 }
 
+/** Returns whether the value consists of parameters and constants. */
+function isGivenOnly(size: Size): boolean {
+  return size.given !== undefined && !size.columns && !isCollected(size)
+}
+
+/** Returns the size of the elements of an array with another value between them. */
+function withBetween(array: Size, between: Size, paramBytes: number): Size {
+  const own = array.own * Math.max(1, between.own)
+  const isGiven = isGivenOnly(array) && isGivenOnly(between)
+  const isAssumed = !isGiven && (between.times > 0 || array.isAssumed)
+  const { times, columns } = total([array, scaled(between, isGiven ? paramBytes : STORED_BYTES)])
+  const { given } = total([array, between])
+  return { ...array, own, times, columns, given, isAssumed }
+}
+
 /**
  * Returns the size after every `length` letters are replaced by `by`, which contains `copies` copies of the matched
  * text.
  */
-function replaced(text: Size, length: number, by: Size, copies: number): Size {
+function replaced(text: Size, length: number, by: Size, copies: number, paramBytes: number): Size {
   const grows = Math.max(1, by.own / length + copies)
-  const places = text.own / length + (text.times * STORED_BYTES) / length
+  const isGiven = isGivenOnly(text) && isGivenOnly(by)
+  const places = (text.own + text.times * (isGiven ? paramBytes : STORED_BYTES)) / length
   const { times, before, columns } = scaled(by, places)
-  const put: Size = { ...NOTHING, times, before, columns }
-  return total([scaled(text, grows), by.times > 0 ? { ...put, isAssumed: true } : put])
+  const put: Size = { ...NOTHING, times, before, columns, given: by.given }
+  return total([scaled(text, grows), by.times > 0 && !isGiven ? { ...put, isAssumed: true } : put])
 }
 
 /** Returns the size of a headline, which has marks around each word that is found. */
-function headline(args: readonly Node[], sizes: readonly Size[]): Size {
+function headline(args: readonly Node[], sizes: readonly Size[], paramBytes: number): Size {
   // Only a configuration is a constant: see text-search.ts.
   const first = args[0]?.A_Const ? 1 : 0
   const options = args[first + 2]
   const text = options && literalText(options)
   const marks = text !== undefined && /sel|delimiter/i.test(text) ? text.length : 0
-  return replaced(sizes[first] ?? NOTHING, 2, { ...NOTHING, own: '<b></b>'.length + marks }, 1)
+  return replaced(sizes[first] ?? NOTHING, 2, { ...NOTHING, own: '<b></b>'.length + marks }, 1, paramBytes)
 }
 
 /** Returns whether regexp_replace() may keep the letters of a text, and insert a text between them. */
@@ -1871,7 +1915,7 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
     const texts = isArray ? scaled(size, PADDED_ELEMENT) : size
     return { ...texts, own: texts.own + elementsMax * Math.max(length, 1), kind: undefined }
   }
-  if (FIXED_TYPES.has(name)) return isArray ? scaledOwn(size, 8) : { ...fixed([size]), before: size.before }
+  if (FIXED_TYPES.has(name)) return isArray ? scaledMade(size, 8) : { ...fixed([size]), before: size.before }
   const isLiteral = arg?.A_Const !== undefined
   if (name === 'numeric') {
     if (isArray) return isLiteral ? size : documentOf(size)
@@ -1884,10 +1928,15 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
     return size.own === 0 && number.kind === 'number' ? { ...number, digits: digitsOf(size) } : number
   }
   if (DOCUMENTS.has(name)) {
-    if (!isArray || isLiteral || isList(arg))
-      return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
+    if (!isArray || isLiteral || isList(arg)) {
+      const { times, columns, parts, before } = scaled(size, name === 'hstore' && !isArray ? HSTORE_COPIES : 1)
+      return {
+        ...(isLiteral ? size : { ...documentOf(size), times, columns, parts, before }),
+        kind: isArray ? undefined : 'json',
+      }
+    }
     // jsonb_in() keeps a parser for each element.
-    const memory = scaled(size, UNKNOWN)
+    const memory = scaled(size, JSONB_ELEMENT)
     const { own, letters } = documentOf(size)
     return { ...memory, own: memory.own + own, letters, kind: undefined }
   }
@@ -1898,7 +1947,7 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
   // The text of an array counted already.
   if (isArray) {
     const by = isList(arg) ? Math.ceil(memory / TEXT_ELEMENT) : memory
-    return { ...(memory >= UNKNOWN ? scaledOwn(size, by) : scaled(size, by)), kind: undefined }
+    return { ...(memory >= UNKNOWN ? scaledMade(size, by) : scaled(size, by)), kind: undefined }
   }
   if (name.endsWith('multirange')) return scaled(size, memory)
   if (memory >= UNKNOWN && !isNumber(size) && size.isComputed !== true) return scaledOwn(size, memory)
@@ -1910,6 +1959,10 @@ const PARSED = /^ts(?:vector|query)$/
 const PARSED_ELEMENT = 1_000
 /** The bytes of an element of bit[] and bpchar[], for each byte of its text. */
 const PADDED_ELEMENT = 8
+/** The copies of a text that an hstore takes: each pair has two texts, and an entry of 40 bytes. */
+const HSTORE_COPIES = 16
+/** The bytes of an element of jsonb[], for each byte of its text. */
+const JSONB_ELEMENT = 800
 /** The same for text[]. */
 const TEXT_ELEMENT = 5
 const PARSED_IDENTIFIER = 40
@@ -1941,7 +1994,7 @@ function copiesOfOthers({ times, columns }: Size): number {
 
 /** Operators that build a document of the parts of a document, and how many copies of it they keep. */
 const DOCUMENT_OPERATORS: ReadonlySet<string> = new Set(['-', '#-', '||'])
-const DOCUMENT_COPIES = 8
+const DOCUMENT_COPIES = { made: 32, given: 8 }
 
 /** The bytes that an lquery keeps for each of its levels and each `|` (lquery_in() of ltree_io.c). */
 const LEVEL_BYTES = 24
@@ -1971,6 +2024,11 @@ function jsonOf(sizes: readonly Size[]): Size {
 function escaped(sizes: readonly Size[]): Size {
   const values = sizes.map((size) => (size.kind === undefined ? scaled(size, 2) : size))
   return { ...total(values), kind: undefined, isNumeric: undefined }
+}
+
+/** Scales what the query makes, or a parameter gives. */
+function scaledMade(size: Size, by: number): Size {
+  return isGivenOnly(size) ? scaled(size, by) : scaledOwn(size, by)
 }
 
 function scaledOwn(size: Size, by: number): Size {
@@ -2062,7 +2120,9 @@ const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg']
 
 /** Returns the size of a recursive query's column after all iterations. */
 function afterTurns(size: Size): Size {
-  return size.before.size === 0 ? size : { ...stored(size), before: NONE, isGrown: true, isMeasured: undefined }
+  if (size.before.size === 0) return size
+  const all = stored(size)
+  return { ...all, before: NONE, grown: all.times, isMeasured: undefined }
 }
 
 function stored(size: Size): Size {
@@ -2130,7 +2190,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
   let [isMade, isAssumed, isSpread] = [false, false, false]
   let [digits, given, letters, hasNumbers] = [0, 0, 0, false]
-  let [isDocument, isGrown, isMeasured, isOpen] = [false, false, false, false]
+  let [isDocument, isMeasured, isOpen, grown] = [false, false, false, 0]
   let parts: Map<string, number> | undefined
   let made: Made | undefined
   let joined: Joined | undefined
@@ -2162,7 +2222,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     isDocument ||= size.isDocument === true || size.kind === 'json'
     joined = bothJoined(joined, size.joined)
     if (size.within) within = within ? new Set([...within, ...size.within]) : size.within
-    isGrown ||= size.isGrown === true
+    grown = Math.max(grown, size.grown ?? 0)
     for (const [place, count] of size.before) {
       before ??= new Map()
       before.set(place, by(before.get(place) ?? 0, count))
@@ -2185,7 +2245,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isDocument && { isDocument }),
     ...(joined && { joined }),
     ...(within && { within }),
-    ...(isGrown && { isGrown }),
+    ...(grown > 0 && { grown }),
     ...(isAssumed && { isAssumed }),
     ...(isSpread && { isSpread }),
     ...(isMeasured && !isOpen && { isMeasured }),

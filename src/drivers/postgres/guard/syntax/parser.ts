@@ -31,6 +31,8 @@ export interface Case {
   readonly catalog: Catalog
   readonly rowCap: number
   readonly params: readonly ParamForm[]
+  /** The bytes that each parameter may have: the longest possible if this is undefined. */
+  readonly paramBytes?: number
   /** The owner whose turn the text takes in the threads. The verdict does not depend on it. */
   readonly owner?: Owner
 }
