@@ -50,6 +50,9 @@ const HEAVY = [
   'test/support/no-such-engine.test.ts',
 ]
 
+/** These heavy files share processes too, because each would import the service and Playwright, and start Chromium. */
+const IN_BROWSER = 'test/console/*.test.ts'
+
 /** These heavy files take longest. They start first, so that none runs alone at the end while other cores are idle. */
 const LONGEST = [
   'test/attacks/mongodb/fuzz*.test.ts',
@@ -86,6 +89,9 @@ interface Failure {
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
 /** The most files that share a process. All files of a process together import the service once. */
 const FILES_PER_PROCESS = 16
+const BROWSER_FILES_PER_PROCESS = 3
+/** A browser that several files share is closed by a hook of the process, not of the first file. */
+const BROWSER = 'test/support/console.ts'
 /**
  * The time limit of a process. On an idle machine, the longest file takes a minute. A busy machine may need ten times
  * as long.
@@ -243,21 +249,33 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
 }
 
 /**
- * Returns the programs that run these files, each as a process. In a large run, light files share processes. They start
- * first, because each of these processes takes as long as a heavy file. Files that run again share nothing.
+ * Returns the programs that run these files, each as a process. In a large run, light files share processes, and so do
+ * files that open a browser. They start first, because each of these processes takes as long as a heavy file. Files
+ * that run again share nothing.
  */
 function programsOf(files: readonly string[], concurrency: number): string[] {
+  const isLarge = concurrency > 1 && files.length > concurrency
   const alone = new Set(filesOf([...HEAVY, ...ALONE]))
-  const light = concurrency > 1 && files.length > concurrency ? files.filter((file) => !alone.has(file)) : []
-  const count = Math.max(Math.ceil(light.length / FILES_PER_PROCESS), Math.min(light.length, availableParallelism()))
-  const programs = Array.from({ length: count }, (_, n) => {
-    const path = join(folder, `process-${n + 1}.test.mjs`)
-    const own = light.filter((_, at) => at % count === n)
+  const browser = new Set(filesOf([IN_BROWSER]))
+  const inBrowser = isLarge ? files.filter((file) => browser.has(file)) : []
+  const light = isLarge ? files.filter((file) => !alone.has(file)) : []
+  const left = files.filter((file) => !inBrowser.includes(file) && !light.includes(file))
+  return [
+    ...programsOfMany(inBrowser, BROWSER_FILES_PER_PROCESS, [BROWSER]),
+    ...programsOfMany(light, FILES_PER_PROCESS),
+    ...longestFirst(left).map((file) => join(ROOT, file)),
+  ]
+}
+
+function programsOfMany(files: readonly string[], filesMax: number, hooks: readonly string[] = []): string[] {
+  const count = Math.max(Math.ceil(files.length / filesMax), Math.min(files.length, availableParallelism()))
+  return Array.from({ length: count }, (_, n) => {
+    const path = join(folder, `process-${shared.size + 1}.test.mjs`)
+    const own = files.filter((_, at) => at % count === n)
     shared.set(path, own)
-    writeFileSync(path, inOneProcess(own))
+    writeFileSync(path, inOneProcess(own, hooks))
     return path
   })
-  return [...programs, ...longestFirst(files.filter((file) => !light.includes(file))).map((file) => join(ROOT, file))]
 }
 
 /**

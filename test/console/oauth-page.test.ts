@@ -18,7 +18,7 @@ async function secondFactor(app: TestApp, person: Person): Promise<string> {
 test('a person signs in with a second factor, chooses what the agent may do, and returns to the agent', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
-  stopDates()
+  using _dates = stopDates()
   await using app = await startApp({ consoleDir: await consoleDir() })
   const ada = await app.person('Ada')
   const teams = { alpha: await app.team(ada, 'Alpha'), beta: await app.team(ada, 'Beta') }

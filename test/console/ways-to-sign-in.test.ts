@@ -131,7 +131,7 @@ test('if the address of the service is an IP address, the page says under which 
 test('a provider signs a person in, a second factor is still required, a provider is connected and disconnected, and failures are explained', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
-  stopDates()
+  using _dates = stopDates()
   await using oidc = await startOidc()
   await using app = await startApp({
     consoleDir: await consoleDir(),

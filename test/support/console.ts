@@ -51,7 +51,7 @@ export interface Watched {
 }
 
 /**
- * The browser of one test. Each person has a separate context, so all tests of a file can share one process of
+ * The browser of one test. Each person has a separate context, so all tests of a process can share one process of
  * Chromium.
  */
 export class TestBrowser implements AsyncDisposable {

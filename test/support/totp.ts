@@ -6,10 +6,14 @@ import { mock } from 'node:test'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const PERIOD_MS = 30_000
 
-/** Stops the clock of this process in the middle of a period of 30 s, because codes would expire on a slow machine. */
-export function stopDates(): void {
+/**
+ * Stops the clock of this process in the middle of a period of 30 s, because codes would expire on a slow machine. The
+ * clock goes on when the result is disposed.
+ */
+export function stopDates(): Disposable {
   const now = (Math.floor(Date.now() / PERIOD_MS) + 0.5) * PERIOD_MS
   mock.timers.enable({ apis: ['Date'], now })
+  return { [Symbol.dispose]: () => mock.timers.reset() }
 }
 
 /** `steps` is the number of periods of 30 s from now. */
