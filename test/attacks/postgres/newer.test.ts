@@ -10,7 +10,13 @@ CREATE EXTENSION ltree;
 CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE DOMAIN label AS text COLLATE folded;
 CREATE TABLE names (id int PRIMARY KEY, short text COLLATE folded, long text COLLATE folded, plain text, label label);
-INSERT INTO names VALUES (1, 'Ada Lovelace', repeat('Ada ', 750), repeat('Ada ', 750), 'Ada');`
+INSERT INTO names VALUES (1, 'Ada Lovelace', repeat('Ada ', 750), repeat('Ada ', 750), 'Ada');
+CREATE TABLE documents (j jsonb, many jsonb, orders jsonb, texts text, bytes bytea);
+INSERT INTO documents VALUES (
+  (SELECT jsonb_agg(g) FROM generate_series(1, 90000) g),
+  (SELECT jsonb_agg(jsonb_build_array(g, g)) FROM generate_series(1, 90000) g),
+  (SELECT jsonb_agg(jsonb_build_object('id', g, 'name', 'name ' || g, 'tags', '["a", "b"]'::jsonb)) FROM generate_series(1, 10000) g),
+  repeat('x', 1000000), '[{"a": 1}]');`
 
 type Ask = (sql: string, params?: readonly unknown[]) => Promise<Answer>
 
@@ -29,7 +35,7 @@ before(async () => {
   const token = await app.key(owner)
   const { host, port, superuser: username, password } = postgres
   const spec = { name: 'icu', host, port, database: 'icu', username, password }
-  const tables = ['names']
+  const tables = ['names', 'documents']
   const exposed = tables.map((table) => ({ schema: 'public', table, columns: null }))
   const id = await app.datasource(owner, teamId, spec, exposed)
   const path = `/teams/${teamId}/datasources/${id}/query`
@@ -93,4 +99,74 @@ describe('a search of a text with a nondeterministic collation', () => {
       assert.deepEqual(json.rows, await direct(`SELECT (${call})::text FROM names`))
     })
   }
+})
+
+const made = (unit: string, units: number, before = '', after = ''): string =>
+  `(SELECT '${before}' || repeat(repeat(repeat('${unit}', ${units}), 16), 16) || '${after}' AS x OFFSET 0) q`
+const often = (count: number, each: (n: number) => string): string => Array.from({ length: count }, (_, n) => each(n)).join(', ')
+
+describe('a column of JSON_TABLE, or RETURNING, that takes much memory for its document, is refused', () => {
+  const LISTS = '[1,2),'.repeat(8_000)
+  const REFUSED: readonly (readonly [string, (readonly unknown[])?])[] = [
+    ["SELECT count(a) FROM JSON_TABLE(to_jsonb(repeat('a.', 7500) || repeat('a|', 7500) || 'a'), '$' COLUMNS (a lquery PATH '$')) z"],
+    [`SELECT count(a) FROM JSON_TABLE(to_jsonb((SELECT x FROM ${made('[1,2),', 400, '{', '[1,2)}')})), '$' COLUMNS (a int4multirange PATH '$', b int4multirange PATH '$', c int4multirange PATH '$')) z`],
+    [`SELECT count(a0) FROM JSON_TABLE(to_jsonb($1::text), '$' COLUMNS (${often(41, (n) => `a${n} int4multirange PATH '$'`)})) z`, [`{${LISTS}[1,2)}`]],
+    [`SELECT count(a0) FROM JSON_TABLE(to_jsonb($1::text), '$' COLUMNS (NESTED PATH '$' COLUMNS (NESTED PATH '$' COLUMNS (${often(41, (n) => `a${n} int4multirange PATH '$'`)})))) z`, [`{${LISTS}[1,2)}`]],
+    [`SELECT ${often(40, () => "JSON_VALUE(x, '$' RETURNING int4multirange) IS NULL")} FROM (SELECT to_jsonb($1::text) AS x OFFSET 0) r`, [`{${LISTS}[1,2)}`]],
+    [`SELECT ${often(8, () => "JSON_QUERY(j, '$' RETURNING jsonb[]) IS NULL")} FROM documents`],
+    ["SELECT count(m) FROM documents, JSON_TABLE(j, '$' COLUMNS (m jsonb[] PATH '$', m2 jsonb[] PATH '$', m3 jsonb[] PATH '$', m4 json[] PATH '$')) z"],
+    [`SELECT length(concat(${often(60, (n) => `a${n}`)})) FROM documents, JSON_TABLE(to_jsonb(texts), '$' COLUMNS (${often(60, (n) => `a${n} text PATH '$'`)})) z`],
+  ]
+  for (const [sql, params] of REFUSED) test(sql.slice(0, 150), () => refused(sql, params))
+})
+
+describe('JSON_TABLE that finds many items in one document is refused', () => {
+  const REFUSED: readonly string[] = [
+    "SELECT count(*) FROM documents, JSON_TABLE(many, '$[*][*]' COLUMNS (a int PATH '$')) z",
+    "SELECT count(*) FROM documents, JSON_TABLE(many, 'strict $[*][*]' COLUMNS (a int PATH '$')) z",
+    "SELECT count(*) FROM documents, JSON_TABLE(many, '$.**' COLUMNS (a int PATH '$')) z",
+    "SELECT count(*) FROM documents, JSON_TABLE(many, '$[*]' COLUMNS (NESTED PATH '$[*]' COLUMNS (a int PATH '$'))) z",
+    "SELECT count(*) FROM documents, JSON_TABLE(many || many, '$' COLUMNS (NESTED PATH '$[*]' COLUMNS (a int PATH '$'))) z",
+    "SELECT count(*) FROM documents, JSON_TABLE(many::text::jsonb || j, '$[*]' COLUMNS (a int PATH '$')) z",
+  ]
+  for (const sql of REFUSED) test(sql, () => refused(sql))
+})
+
+describe('calls that keep six letters for a control character are refused', () => {
+  const X = "(SELECT repeat(repeat(repeat(E'\\x01', 10000), 16), 12) AS x OFFSET 0) q"
+  for (const call of ['JSON_ARRAY(x)', "JSON_OBJECT('a': x)"]) {
+    test(call, () => refused(`SELECT ${often(40, () => `${call} IS NULL`)} FROM ${X}`))
+  }
+})
+
+describe('JSON_TABLE is answered as by PostgreSQL', () => {
+  const ORDINARY: readonly string[] = [
+    "SELECT * FROM JSON_TABLE('[{\"a\":1}]', '$[*]' COLUMNS (e int EXISTS PATH '$.a', f bool EXISTS PATH '$.z' FALSE ON ERROR)) z",
+    "SELECT count(*), max(name), sum(id) FROM documents, JSON_TABLE(orders, '$[*]' COLUMNS (id int, name text, tags jsonb)) z",
+    "SELECT count(*), min(tag) FROM documents, JSON_TABLE(orders, '$[*]' COLUMNS (id int PATH '$.id', NESTED PATH '$.tags[*]' COLUMNS (tag text PATH '$'))) z",
+    "SELECT count(*) FROM documents, JSON_TABLE(j, '$[*]' COLUMNS (n numeric PATH '$')) z WHERE n > 5",
+    "SELECT count(*) FROM documents, JSON_TABLE(orders::text, 'strict $[*]' COLUMNS (id int PATH '$.id')) z",
+    "SELECT a FROM documents, JSON_TABLE(bytes FORMAT JSON, '$[*]' COLUMNS (a int)) z",
+    `SELECT * FROM JSON_TABLE('[{"name": "${'x'.repeat(500)}", "price": 1.5, "at": "2024-01-01"}]', '$[*]' COLUMNS (n FOR ORDINALITY, name text, price numeric, at date)) z`,
+    `SELECT JSON_VALUE('{"name": "${'x'.repeat(500)}"}', '$.name')`,
+    "SELECT max(a), max(b) FROM documents, JSON_TABLE(orders, '$[*]' COLUMNS (a text PATH '$.name' DEFAULT 'none' ON EMPTY, b text PATH '$.c' NULL ON EMPTY)) z",
+    "SELECT count(*), max(b) FROM documents, JSON_TABLE(orders, '$[*] ? (@.id > $least)' PASSING 5 AS least COLUMNS (id int, b text PATH '$.name')) z",
+    "SELECT z.a FROM documents, JSON_TABLE(jsonb_build_array(jsonb_array_length(j)), '$[*]' COLUMNS (a int PATH '$')) z",
+  ]
+  for (const sql of ORDINARY) {
+    test(sql.slice(0, 150), async () => {
+      const { status, json } = await ask(sql)
+      assert.equal(status, 200, JSON.stringify(json))
+      const rows = (json['rows'] as unknown[][]).map((row) => row.map(String))
+      const booleans: Readonly<Record<string, string>> = { t: 'true', f: 'false' }
+      assert.deepEqual(rows, (await direct(sql)).map((row) => row.map((value) => booleans[String(value)] ?? String(value))))
+    })
+  }
+
+  test('a parameter of 2,000 bytes in a database that compares by ICU', async () => {
+    const sql = "SELECT count(*) FROM JSON_TABLE($1::jsonb, '$[*]' COLUMNS (a int PATH '$')) z"
+    const { status, json } = await ask(sql, [`[${'1,'.repeat(1_000)}1]`])
+    assert.equal(status, 200, JSON.stringify(json))
+    assert.deepEqual(json['rows'], [[1001]])
+  })
 })

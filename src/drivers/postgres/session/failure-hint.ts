@@ -78,6 +78,7 @@ export function adviceForBound(what: string): string {
   if (what === 'nondeterministic') return LOOSE_HINT
   if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
+  if (what === 'json_table') return ITEMS_HINT
   if (what === 'marks') return MARKS_HINT
   if (what === 'pattern') return PATTERN_HINT
   if (what === 'exponent') return EXPONENT_HINT
@@ -108,6 +109,8 @@ const EXPONENT_HINT =
   'A number in the text has an exponent above 999, so it would be very long when it is written out. Leave such numbers out, or keep them as strings.'
 const LOOSE_HINT =
   'PostgreSQL searches texts with a nondeterministic collation very slowly. Search a shorter text: left(x, 1500), or search for exactly the same letters: x COLLATE "C".'
+const ITEMS_HINT =
+  'JSON_TABLE may find 100000 items in one document, which may have 16 MB. Apply it to a part of the document, or use jsonb_array_elements or jsonb_path_query.'
 const MARKS_HINT = 'The text has more than 32 combining marks in a row. Remove them, or shorten the text: left(x, 30).'
 const PATH_HINT =
   "In lax mode the path compares each element with each other element. Use strict mode, as in 'strict $.items[*] ? (@.price > $.limit)', or apply the path to a smaller part of the document."

@@ -1,7 +1,7 @@
 // Limits the work of a jsonpath, which must be a constant. If its work grows faster than the document, the guard prints
 // a limit on the size of the document.
 import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
-import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
+import { call, cast, constant, either, operator, TRUE, whole } from '../node-builders.ts'
 import { words, type Node } from '../allowed/allowed-nodes.ts'
 import type { Typed } from '../walk/from-items.ts'
 import { degree, pathWork, type Term } from './json-path.ts'
@@ -175,6 +175,52 @@ export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly
   }
   return bounded
 }
+
+/** What is limited: the items that JSON_TABLE finds in a document. It keeps 1.2 kB for each until the document ends. */
+export const ITEMS = 'json_table'
+const ITEMS_MAX = 100_000
+/** A document of at most this many bytes has few enough items: one takes at least two bytes. */
+const FREE_DOCUMENT = 262_144
+/** The limits in bytes on a document whose items are counted, because that takes memory too. */
+const COUNTED_MAX = 16_777_216
+const COUNTED_TEXT_MAX = 4_194_304
+/** The same if only JSON_TABLE itself can count the items. */
+const UNCOUNTED_MAX = 524_288
+
+/**
+ * Returns the bounded document of a JSON_TABLE, with a limit on the items that its paths find. `paths` has the path of
+ * the rows, and those of NESTED with the paths around them. Throws Refusal.
+ */
+export function boundedItems(
+  { node, type }: Typed,
+  bounded: Node,
+  paths: readonly string[],
+  at: number | undefined,
+): Node {
+  const inner = node.TypeCast?.arg ?? node
+  // A filter at the end finds fewer items, and may have variables.
+  const many = paths.filter((path) => !ONE_ITEM.test(path)).map((path) => path.replace(LAST_FILTER, ''))
+  if (many.length === 0 || (inner.A_Const ?? inner.ParamRef)) return bounded
+  const [isJsonb, isBytes] = ['jsonb', 'bytea'].map((name) => type?.kind === 'named' && type.name === name)
+  const isCounted = !isBytes && many.every((path) => path.split('$').length === 2)
+  const found = many.map((path) => {
+    const document = isJsonb ? node : cast(node, 'jsonb')
+    const items = call('jsonb_path_query_array', document, constant(path), cast(constant('{}'), 'jsonb'), TRUE)
+    return call('jsonb_array_length', items)
+  })
+  const items = isCounted ? found.reduce((sum, each) => operator('+', sum, each)) : ZERO
+  const bytes = call('pg_column_size', { A_ArrayExpr: { elements: [node] } })
+  const most = !isCounted ? UNCOUNTED_MAX : isJsonb ? COUNTED_MAX : COUNTED_TEXT_MAX
+  const counted = either(operator('>', bytes, whole(most)), whole(ITEMS_MAX + 1), items)
+  const size = either(operator('>', bytes, whole(FREE_DOCUMENT)), counted, ZERO)
+  return unlessAny({ what: ITEMS, size: steadily(size, [node], ITEMS, at), most: ITEMS_MAX }, bounded, at)
+}
+
+/** Matches a filter at the end of a path. */
+const LAST_FILTER = /\?\s*\((?:[^()]|\([^()]*\))*\)\s*$/
+
+/** Matches a path that finds at most one item. */
+const ONE_ITEM = /^\s*(?:lax\s+|strict\s+)?\$\s*$/i
 
 const ZERO = whole(0)
 

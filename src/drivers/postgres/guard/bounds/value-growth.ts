@@ -46,7 +46,7 @@ import {
 } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
 import { afterSplit, joinedBy, type Joined } from './joined-punctuation.ts'
-import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
+import { ITEMS, LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { keptByCall, memoryOf, UNKNOWN, UNKNOWN_GIVEN } from './kept-memory.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
 import { CLASSES_WITHIN, readRegex } from './pattern-reader.ts'
@@ -527,21 +527,68 @@ class Growth implements Grown {
       const sizes = defined ?? (alias?.colnames ?? [word('')]).map(() => size)
       return this.#bind(alias, sizes, [])
     }
+    if (item.JsonTable) return this.#jsonTable(item.JsonTable)
     this.#parts(item)
     return []
   }
 
   /** Counts the values of columns that the caller defines, which a function reads from text. Throws Refusal. */
   #addDefined(item: Struct<'RangeFunction'>, size: Size): void {
-    for (const { ColumnDef: column } of definitionsIn(item)) {
-      const name = words(column?.typeName?.names).at(-1) ?? ''
-      const made = castSize(undefined, size, column?.typeName)
-      if (!isNumber(made) && (made.own > size.own || made.times > size.times)) this.#make(made)
-      this.#addLevels(name, undefined, size)
-      const memory = isArrayType(column?.typeName) ? 1 : memoryOf(name, false, false)
-      if (memory > 1 && !COUNTED_TYPES.test(name))
-        this.#keepArgument(size, { made: memory, given: Math.min(memory, UNKNOWN_GIVEN) })
+    for (const { ColumnDef: column } of definitionsIn(item)) this.#define(size, column?.typeName)
+  }
+
+  /** Counts a value of a type that the caller names, which a call reads from a text. Throws Refusal. */
+  #define(size: Size, typeName: Struct<'TypeName'> | undefined): Size {
+    const name = words(typeName?.names).at(-1) ?? ''
+    const made = castSize(undefined, size, typeName)
+    if (!isNumber(made) && (made.own > size.own || made.times > size.times)) this.#make(made)
+    this.#addLevels(name, undefined, size)
+    const memory = isArrayType(typeName) ? 1 : memoryOf(name, false, false)
+    if (memory > 1 && !COUNTED_TYPES.test(name))
+      this.#keepArgument(size, { made: memory, given: Math.min(memory, UNKNOWN_GIVEN) })
+    return made
+  }
+
+  /** Returns the columns of JSON_TABLE. Each of them may contain the whole document. Throws Refusal. */
+  #jsonTable({ alias, columns = [], pathspec: _path, ...rest }: Struct<'JsonTable'>): readonly Shown[] {
+    const document = this.#readJson(rest)
+    return this.#bind(alias, this.#jsonColumns(columns, document, alias?.aliasname ?? ''), [])
+  }
+
+  /** Returns the sizes in the order of PostgreSQL: the columns of a level come before those of NESTED. */
+  #jsonColumns(list: readonly Node[], document: Size, table: string): Size[] {
+    const [own, nested]: [Size[], Size[]] = [[], []]
+    for (const { JsonTableColumn: column } of list) {
+      if (!column) continue
+      const { coltype, name = '', pathspec, typeName, on_empty, on_error, columns } = column
+      if (columns) nested.push(...this.#jsonColumns(columns, document, table))
+      if (coltype === 'JTC_NESTED') continue
+      if (coltype !== 'JTC_REGULAR' && coltype !== 'JTC_FORMATTED') {
+        own.push(FIXED)
+        continue
+      }
+      const otherwise = this.#parts({ on_empty, on_error })
+      const part = memberIn(pathspec, name)
+      const parts = part === undefined ? undefined : new Map([[partOf(table, part), document.times]])
+      if (parts && document.columns) {
+        this.#values.notePart(partOf(table, part ?? ''), scaledColumns(document.columns, 1 / document.times))
+      }
+      const made = this.#define({ ...document, parts }, typeName)
+      if (!isNumber(made)) this.#make(scaled(made, JSON_TABLE_COPIES))
+      const size = { ...made, isDocument: isArrayType(typeName) ? true : undefined }
+      own.push(isNothingIn(otherwise) ? size : greatest([size, otherwise]))
     }
+    return [...own, ...nested]
+  }
+
+  /** Returns the size of what SQL/JSON reads: a document, and variables. */
+  #readJson({ context_item, ...rest }: Pick<Struct<'JsonFuncExpr'>, 'context_item'>): Size {
+    const from = context_item?.raw_expr
+    const size = from ? this.size(from) : NOTHING
+    // The size of a constant or of a document counts its numbers already.
+    const isCounted = (from?.TypeCast?.arg ?? from)?.A_Const !== undefined || size.kind === 'json'
+    const all = total([isCounted ? size : documentOf(size), this.#parts(rest)])
+    return { ...all, kind: undefined, stored: undefined, isTable: undefined, parts: undefined }
   }
 
   /**
@@ -893,6 +940,9 @@ class Growth implements Grown {
     if (node.A_Expr) return this.#operator(node.A_Expr)
     if (node.TypeCast) return this.#cast(node.TypeCast)
     if (node.CaseExpr) {
+      // The limit on the items of JSON_TABLE bounds its own work.
+      const { defresult } = node.CaseExpr
+      if (limitOnValue(node)?.what === ITEMS && defresult) return this.size(defresult)
       const size = this.#case(node.CaseExpr)
       return isOnRows(limitOnValue(node)) ? { ...size, isMeasured: true } : size
     }
@@ -908,11 +958,18 @@ class Growth implements Grown {
       return this.#collected({ ...collected(escaped([this.#parts(node)])), kind: 'json' }, over !== undefined)
     }
     // The text of an array, a row or a JSON document escapes the strings in it.
-    if (node.JsonObjectConstructor ?? node.JsonArrayConstructor) return jsonOf([this.#parts(node)])
+    if (node.JsonObjectConstructor ?? node.JsonArrayConstructor) {
+      const size = this.#parts(node)
+      this.#keepArgument(size, keptByCall(node.JsonArrayConstructor ? 'json_build_array' : 'json_build_object', false))
+      this.#scan(size, CALL_COST, 0)
+      return jsonOf([size])
+    }
     if (node.A_ArrayExpr ?? node.RowExpr) return scaled(this.#parts(node), 2)
     if (node.JsonFuncExpr) {
       const { pathspec, ...json } = node.JsonFuncExpr
-      const made = { ...documentOf(this.#parts(json)), isDocument: true }
+      const read = { ...this.#readJson(json), isDocument: true }
+      const returned = json.output && this.#define(read, json.output.typeName)
+      const made = !returned ? read : isNumber(returned) ? returned : greatest([read, returned])
       const isWrapped = /^JSW_(?:UN)?CONDITIONAL$/.test(json.wrapper ?? '')
       const document = isWrapped ? partsLeft(made) : made
       const levels = returnsLevels(pathspec) ? LEVELS : 1
@@ -1420,6 +1477,10 @@ const COSTS: ReadonlyMap<string, number> = new Map([
 ])
 /** The copies of a text that the parts of jsonb take while it is built from the text. */
 const JSONB_COPIES = 24
+function isNothingIn({ own, times }: Size): boolean {
+  return own === 0 && times === 0
+}
+
 /** Returns whether the type of a value is known to be a number or another type of fixed size. */
 function isNumber({ kind, isNumeric }: Size): boolean {
   return kind === 'fixed' || kind === 'number' || isNumeric === true
@@ -1901,6 +1962,18 @@ function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'
   // Not of the cast, which counts the memory of a multirange.
   const { own, letters } = documentOf(size)
   return { ...cast, own: cast.own + own - size.own + 2 * NUMBER_BYTES, letters }
+}
+
+/** The copies of the value of a column of JSON_TABLE: as a text, in the row, and in the rows that PostgreSQL stores. */
+const JSON_TABLE_COPIES = 4
+
+/**
+ * Returns the member that a path of JSON_TABLE names: `a` for $.a, and for a column a without a path. Different members
+ * are separate parts of the document.
+ */
+function memberIn(spec: Struct<'JsonTablePathSpec'> | undefined, name: string): string | undefined {
+  if (!spec) return name
+  return /^\$\.([a-z_]\w*)$/i.exec(spec.string?.A_Const?.sval?.sval ?? '')?.[1]
 }
 
 const NUMBER_RANGES = /^num(?:multi)?range$/

@@ -625,8 +625,9 @@ function printColumn(column: Struct<'JsonTableColumn'>): string {
     coltype === 'JTC_EXISTS' ? ' EXISTS' : '',
     printFormat(column.format),
     pathspec ? ` PATH ${printPath(pathspec)}` : '',
-    must(WRAPPERS[column.wrapper ?? '']),
-    must(QUOTES[column.quotes ?? '']),
+    // EXISTS has no wrapper.
+    coltype === 'JTC_EXISTS' ? '' : must(WRAPPERS[column.wrapper ?? '']),
+    coltype === 'JTC_EXISTS' ? '' : must(QUOTES[column.quotes ?? '']),
     printBehavior(column.on_empty, 'EMPTY'),
     printBehavior(column.on_error, 'ERROR'),
   ]

@@ -2,14 +2,15 @@
 // Each PASSING and DEFAULT is confined like any expression: DEFAULT pg_read_file(…) ON EMPTY would read a file. All
 // functions throw Refusal.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
-import { boundedDocument, boundedList, notAPath, plainPath, workOf } from '../bounds/json-path-bounds.ts'
+import { boundedDocument, boundedItems, boundedList, notAPath, plainPath, workOf } from '../bounds/json-path-bounds.ts'
 import { ofRow, rowsWork, type Term } from '../bounds/json-path.ts'
 import { countedJson, countedRows } from '../bounds/collected-rows.ts'
 import { collectedIn, takenAsJson } from '../bounds/collected-values.ts'
 import { readAsJson } from '../bounds/long-numbers.ts'
+import { selectOnly, subSelect } from '../node-builders.ts'
 import { Refusal, refusedStatement } from '../refusal.ts'
 import { addSort, type Level, type Walk } from './scope.ts'
-import type { Field, Typed } from './from-items.ts'
+import type { Field, SqlType, Typed } from './from-items.ts'
 import { typeName } from '../allowed/type-names.ts'
 import { Shown } from './visible-names.ts'
 import { expression, optional, sortKeys, window } from './walk-expression.ts'
@@ -196,9 +197,18 @@ function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | und
 
 /** Confines a document that PostgreSQL reads as jsonb. */
 function jsonDocument(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
+  return typedDocument(walk, level, node).value
+}
+
+function typedDocument(
+  walk: Walk,
+  level: Level,
+  node: Struct<'JsonValueExpr'> | undefined,
+): { readonly value: Struct<'JsonValueExpr'>; readonly type: SqlType | null } {
   if (!node?.raw_expr) throw refusedStatement('a JSON value')
-  const value = readAsJson(walk, level, expression(walk, level, node.raw_expr), undefined)
-  return { raw_expr: takenAsJson(walk, level, value, undefined).node, format: formatOf(node.format) }
+  const read = readAsJson(walk, level, expression(walk, level, node.raw_expr), undefined)
+  const value = { raw_expr: takenAsJson(walk, level, read, undefined).node, format: formatOf(node.format) }
+  return { value, type: read.type }
 }
 
 /** Confines PASSING. Returns an object to spread. */
@@ -247,16 +257,20 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
   since(walk, 17, 'json_table', node.location)
   walk.rowFunctions += 1
   addSort(walk)
-  const { lateral, on_error, alias } = node
-  const { nodes, fields } = columnsOf(walk, level, node.columns ?? [])
-  const item = jsonDocument(walk, level, node.context_item)
+  const { lateral, on_error, alias, columns = [] } = node
+  const { nodes, fields } = columnsOf(walk, level, columns)
+  const { value: item, type } = typedDocument(walk, level, node.context_item)
   const collected = item.raw_expr && walk.collects ? collectedIn(item.raw_expr) : 0
   const named = fields.map((field) => ({ ...field, collected }))
   const made = namedItem(walk, { name: alias?.aliasname ?? 'json_table', alias, fields: named })
   const passed = jsonPassing(walk, level, node.passing)
-  const work = tableWork(node.pathspec, node.columns ?? [])
+  const work = tableWork(node.pathspec, columns)
   const confined = {
-    context_item: boundedValue(item, passed.passing, (doc, vars) => boundedDocument(doc, work, vars, node.location)),
+    context_item: boundedValue(item, passed.passing, (doc, vars) => {
+      const bounded = boundedDocument(doc, work, vars, node.location)
+      const paths = rowPaths(node.pathspec, columns)
+      return collatedApart(walk, boundedItems({ node: doc, type }, bounded, paths, node.location))
+    }),
     pathspec: path(node.pathspec),
     ...passed,
     columns: nodes,
@@ -265,6 +279,28 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
     ...(lateral && { lateral }),
   }
   return { node: { JsonTable: confined }, shown: Shown.of(made.item) }
+}
+
+/** Returns the path of the rows, and each path of NESTED behind the path around it. */
+function rowPaths(spec: Struct<'JsonTablePathSpec'> | undefined, columns: readonly Node[]): readonly string[] {
+  const text = spec?.string?.A_Const?.sval?.sval ?? ''
+  const nested = columns.flatMap(({ JsonTableColumn: column }) =>
+    column?.columns ? rowPaths(column.pathspec, column.columns) : [],
+  )
+  // Only a path that begins with $ can stand behind another one, in the same mode.
+  return [
+    text,
+    ...nested.map((path) => (/^\s*\$/.test(path) && !/strict/i.test(text) ? text + path.trim().slice(1) : `$$${path}`)),
+  ]
+}
+
+/**
+ * Returns the value of JSON_TABLE, in a sub-query if ICU compares texts. PostgreSQL assigns no collations to the value
+ * itself, so a search for long runs of marks would fail.
+ */
+function collatedApart({ exposed }: Walk, value: Node): Node {
+  if (!exposed.comparesByIcu || (value.A_Const ?? value.ParamRef ?? value.ColumnRef)) return value
+  return subSelect(selectOnly({ ResTarget: { val: value } }))
 }
 
 interface Columns {
