@@ -3,6 +3,7 @@
 import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { AccountId, TeamId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
@@ -68,7 +69,10 @@ export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call):
   const { accountId } = call.caller
   const own = store.db.selectFrom('memberships').select('team_id').where('account_id', '=', accountId)
   const found: Membership[] = []
+  const pause = inSlices()
   for (const { team_id: teamId } of await own.orderBy('team_id').execute()) {
+    // SQLite answers synchronously, so let other requests run.
+    await pause()
     const membership = mayEnter(call.caller, teamId) ? await usableMembership(store, teamId, accountId) : null
     if (membership !== null) found.push(membership)
   }
