@@ -31,6 +31,12 @@ test('a person with many own accounts in one block of networks does not delay a 
   assert.ok(order.indexOf('vic') < 4, order.slice(0, 10).join(', '))
 })
 
+test('a person with many own accounts in one network does not delay a known browser of the same block', async () => {
+  const eve = Array.from({ length: 100 }, (_, n) => ({ name: `eve ${n}`, from: '192.0.2.1', known: true as const }))
+  const order = await served([...eve, { name: 'vic', from: '192.0.2.2', known: true }])
+  assert.ok(order.indexOf('vic') < 4, order.slice(0, 10).join(', '))
+})
+
 test('a stranger with many networks of one block does not delay an unknown browser elsewhere', async () => {
   const eve = Array.from({ length: 100 }, (_, n) => ({ name: `eve ${n}`, from: `2001:db8:1:${n}::1` }))
   const order = await served([...eve, { name: 'vic', from: '2001:db8:2::1' }])

@@ -1,7 +1,7 @@
 // Rate limits under /auth. An attempt is counted before the account is looked up, so that a limit does not reveal
 // whether the account exists.
 import { hash } from 'node:crypto'
-import { openFairLimit } from '../concurrency-limit.ts'
+import { openFairLimit, type FairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { blockOf, networkOf } from '../auth/client-network.ts'
@@ -11,10 +11,10 @@ import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /**
- * Concurrent hashes per network or known account, per block of networks, and in this process. Each occupies one of the
+ * Concurrent hashes per network or known account, per network, per block of networks, and in this process. Each occupies one of the
  * four threads of libuv's pool. The other threads stay free for files, SQLite and connections to PostgreSQL.
  */
-const HASHING = { who: 1, block: 1, all: 2 }
+const HASHING = { who: 1, network: 1, block: 1, all: 2 }
 const HASHING_WAIT_MS = 10_000
 const HASHING_RETRY_SECONDS = 5
 
@@ -72,11 +72,12 @@ export function openThrottle(
  * Returns a function that waits for a turn to hash a password. Disposing the result ends the turn. Returns null if the
  * request hashes no password, and throws OVERLOADED after a long wait. `known` is the account of the known device or
  * session that sent the request, or null. Known and unknown senders have separate queues, so that strangers cannot
- * delay people on their own devices. In a queue, blocks of networks take turns.
+ * delay people on their own devices. In a queue, blocks of networks take turns, and so do the networks of a block.
  */
 export function openHashing(): (name: string, request: Request, known: string | null) => Promise<Disposable | null> {
-  const [people, blocks] = [
+  const [people, networks, blocks] = [
     openFairLimit({ each: HASHING.who, all: Infinity }),
+    openFairLimit({ each: HASHING.network, all: Infinity }),
     openFairLimit({ each: HASHING.block, all: HASHING.all }),
   ]
   return async (name, request, known) => {
@@ -84,22 +85,24 @@ export function openHashing(): (name: string, request: Request, known: string | 
     const address = addressOf(request)
     const [who, lane] = known === null ? [`network ${networkOf(address)}`, 'strangers'] : [`account ${known}`, 'known']
     const until = performance.now() + HASHING_WAIT_MS
-    const { signal } = request
-    const turn = await people.take(who, { waitMs: HASHING_WAIT_MS, signal })
-    if (turn === null) throw tooManyHashes()
+    const turns: Disposable[] = []
+    const end = () => {
+      for (const turn of turns.toReversed()) turn[Symbol.dispose]()
+    }
+    const take = async (limit: FairLimit, key: string) => {
+      const turn = await limit.take(key, { waitMs: until - performance.now(), signal: request.signal, lane })
+      if (turn === null) throw tooManyHashes()
+      turns.push(turn)
+    }
     try {
-      const slot = await blocks.take(`${lane} ${blockOf(address)}`, { waitMs: until - performance.now(), signal, lane })
-      if (slot === null) throw tooManyHashes()
-      return {
-        [Symbol.dispose]() {
-          slot[Symbol.dispose]()
-          turn[Symbol.dispose]()
-        },
-      }
+      await take(people, who)
+      await take(networks, `${lane} ${networkOf(address)}`)
+      await take(blocks, `${lane} ${blockOf(address)}`)
     } catch (error) {
-      turn[Symbol.dispose]()
+      end()
       throw error
     }
+    return { [Symbol.dispose]: end }
   }
 }
 
