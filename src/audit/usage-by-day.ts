@@ -13,7 +13,7 @@ const QUERY = 'runQuery'
 /** Longer than the longest period of the usage page. */
 const KEPT_DAYS = 400
 const DAY_MS = 86_400_000
-const READ_AT_ONCE = 1_000
+const READ_AT_ONCE = 500
 
 type Line = Omit<UsageDayTable, 'chain'>
 type Place = Pick<Line, 'team_id' | 'date' | 'datasource_id' | 'account_id' | 'key_id'>
