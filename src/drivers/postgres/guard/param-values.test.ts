@@ -26,6 +26,10 @@ test('a parameter with a long run of punctuation is refused, because glibc compa
   const bind = (text: string): unknown => bindParams({ values: [text], json: '' }, () => exposedOf(shop()))
   bind(`${'-'.repeat(1_000)}a${' '.repeat(1_000)}`)
   assert.throws(() => bind('- '.repeat(501)), AppError)
+  bind('\u05d0'.repeat(5_000))
+  for (const letter of ['\u0640', '\u0301', '\u02d0']) assert.throws(() => bind(letter.repeat(1_001)), AppError)
+  bind('\u0967'.repeat(100))
+  for (const letter of ['\u0967', '\u0661', '-\u0e51']) assert.throws(() => bind(letter.repeat(101)), AppError)
 })
 
 test('a parameter of type tsquery has at most 32,768 bytes, because PostgreSQL reads it in quadratic time', () => {

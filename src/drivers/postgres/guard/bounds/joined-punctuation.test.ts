@@ -25,6 +25,8 @@ const removed = (from: string, by: (inner: string, letter: string) => string): s
 
 /** Texts of which glibc may compare long runs, if the stored text is long. */
 const JOINED: readonly (readonly [string, string])[] = [
+  ['modifier letters', "translate(name, 'abcdef', '\u0640\u0640\u0640\u0640\u0640\u0640')"],
+  ['a modifier letter for each letter', "regexp_replace(name, '\\w', '\u02d0', 'g')"],
   ['nested replace', removed('name', (inner, letter) => `replace(${inner}, '${letter}', '')`)],
   ['a few translated letters', "translate(name, 'abc', '')"],
   ['translated letters', "translate(name, 'abc', '---')"],
@@ -86,6 +88,7 @@ const DASHES = "repeat(repeat(repeat('-', 1000), 16), 16)"
 
 /** Long runs that the text of the query makes. */
 const REFUSED: readonly (readonly [string, string])[] = [
+  ['digits of other scripts', "SELECT repeat('\u0967', 2000) || 'a' < repeat('\u0967', 2000) || 'A'"],
   [
     'a document without a part',
     `SELECT jsonb_build_array(${DASHES} || 'a') - 'z' < jsonb_build_array(${DASHES}) - 'z'`,

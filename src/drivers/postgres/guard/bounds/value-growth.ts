@@ -45,7 +45,7 @@ import {
   type StoredKind,
 } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
-import { afterSplit, joinedBy, type Joined } from './joined-punctuation.ts'
+import { afterSplit, joinedBy, SLOW_DIGIT, type Joined } from './joined-punctuation.ts'
 import { ITEMS, LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { keptByCall, memoryOf, UNKNOWN, UNKNOWN_GIVEN } from './kept-memory.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
@@ -1940,6 +1940,9 @@ function isAscii(node: Node | undefined): boolean {
   return text !== undefined && /^[\x00-\x7f]*$/.test(text)
 }
 
+/** A digit of another script counts as so many more bytes of punctuation. */
+const SLOW_DIGIT_BYTES = 29
+
 /** Returns the size of a constant. A number in it, such as 1e100, counts with all its digits. */
 function literalSize(value: Struct<'A_Const'>): Size {
   if (value.ival || value.boolval || value.isnull) return FIXED
@@ -1952,7 +1955,9 @@ function literalSize(value: Struct<'A_Const'>): Size {
     const power = Number(digits)
     own += power < 0 ? Math.min(-power, FRACTION_DIGITS) : Math.min(power, WHOLE_DIGITS)
   }
-  return { ...NOTHING, own: isNumber ? Math.min(own, NUMBER_BYTES) : own, kind: isNumber ? 'number' : undefined }
+  if (isNumber) return { ...NOTHING, own: Math.min(own, NUMBER_BYTES), kind: 'number' }
+  const slow = SLOW_DIGIT.test(text) ? [...text].filter((letter) => SLOW_DIGIT.test(letter)).length : 0
+  return { ...NOTHING, own, ...(slow > 0 && { letters: own + slow * SLOW_DIGIT_BYTES }) }
 }
 
 /** Returns the size after a cast. A text of a few bytes may become a range whose two numbers are long. */
