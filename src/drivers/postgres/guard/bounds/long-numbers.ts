@@ -48,11 +48,27 @@ export function readByCast(
   const readsMany = isBuiltIn
     ? to === 'jsonb' || to.endsWith('multirange') || (isArray && NUMBERS.test(to))
     : CONTAINERS.has(walk.exposed.type(schema, to)?.kind ?? '')
-  if (!readsMany || !isMade(from)) return from
+  if (!readsMany || !isMade(from) || hasNumbers(from)) return from
   return checked(walk, level, from, to === 'jsonb' && !isArray ? IN_DOCUMENT : IN_LIST, at)
 }
 
 const NUMBERS = /^_?(?:numeric|numrange|jsonb)$/
+const NUMBER = /^(?:int[248]|float[48]|numeric)$/
+
+/** Returns whether the value is an array of numbers, and no text of one. */
+function hasNumbers({ node, type }: Typed): boolean {
+  if (type)
+    return (
+      type.kind === 'array' && type.of.kind === 'named' && type.of.schema === 'pg_catalog' && NUMBER.test(type.of.name)
+    )
+  return node.A_ArrayExpr?.elements?.every(isNumber) ?? false
+}
+
+function isNumber(node: Node): boolean {
+  const { A_Const: value, A_ArrayExpr: array } = node
+  return array ? (array.elements ?? []).every(isNumber) : (value?.ival ?? value?.fval) !== undefined
+}
+
 /** Kinds of user-defined types that may contain documents or lists of numbers. */
 const CONTAINERS: ReadonlySet<string> = new Set(['array', 'composite', 'domain'])
 

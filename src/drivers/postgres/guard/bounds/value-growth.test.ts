@@ -769,6 +769,75 @@ test('multiplications of long numbers are refused like divisions', async () => {
   assert.notEqual(say(await guard.judge(ordinary, shop())), 'limit: size')
 })
 
+const NUMBER_OF_A_PARAMETER = '7'
+const squares = (number: string, from: string): string => columns(9, (at) => `${number} * ${number} = ${at}`, from)
+const RECURSIVE = `WITH RECURSIVE t AS (
+  SELECT 1 AS a, 1::numeric AS n, '7' AS s UNION ALL SELECT a + 1, n * div(1e1000, 7), s || '7777777777' FROM t WHERE a < 64)`
+
+for (const [name, sql, ...params] of [
+  ['a recursive query multiplies', `${RECURSIVE} ${squares('n', 'FROM t')}`],
+  [
+    'a recursive query makes as text',
+    `${RECURSIVE} ${squares('y', 'FROM (SELECT s::numeric AS y FROM t OFFSET 0) q')}`,
+  ],
+  [
+    'a query collects',
+    squares('y', `FROM (SELECT string_agg('7', '')::numeric AS y FROM generate_series(1, 60000)) q`),
+  ],
+  [
+    'a query collects from numbers',
+    squares('y', `FROM (SELECT array_to_string(array_agg(id), '')::numeric AS y FROM orders) q`),
+  ],
+  ['of a document', squares('r.y', 'FROM json_to_record($1) AS r(y numeric)'), `{"y":${NUMBER_OF_A_PARAMETER}}`],
+  ['of a list', squares('y', 'FROM unnest($1) AS y'), { type: 'numeric[]', value: '{7}' }],
+  ['of an element', squares('x[1]', 'FROM (SELECT $1 AS x OFFSET 0) q'), { type: 'numeric[]', value: '{7}' }],
+  ['beside a number in VALUES', squares('y', 'FROM (VALUES (1.5), ($1)) v(y)'), NUMBER_OF_A_PARAMETER],
+  ['beside a number in UNION', squares('y', 'FROM (SELECT 1.5 AS y UNION ALL SELECT $1) q'), NUMBER_OF_A_PARAMETER],
+  [
+    'beside a number in CASE',
+    squares('y', 'FROM (SELECT CASE WHEN id = 1 THEN $1 ELSE 1.5 END AS y FROM orders OFFSET 0) q'),
+    NUMBER_OF_A_PARAMETER,
+  ],
+  [
+    'beside a number of a window',
+    squares('y', 'FROM (SELECT lag(1.5, 1, $1) OVER () AS y FROM orders) q'),
+    NUMBER_OF_A_PARAMETER,
+  ],
+  ['beside a number in ARRAY', squares('(ARRAY[1.5, $1])[2]', ''), NUMBER_OF_A_PARAMETER],
+] as const) {
+  test(`eight products of two numbers of any length are refused: a number ${name}`, async () => {
+    assert.equal(say(await guard.judge(sql, shop(), { params })), 'limit: size')
+  })
+}
+
+for (const [name, sql, ...params] of [
+  ['products of whole numbers', squares('y', 'FROM unnest($1) AS y'), { type: 'int4[]', value: '{7}' }],
+  ['products of collected whole numbers', squares('x[1]', 'FROM (SELECT array_agg(id) AS x FROM orders) q')],
+  [
+    'products of a recursive column',
+    `WITH RECURSIVE t AS (SELECT id, id AS root FROM orders UNION ALL SELECT o.id, root FROM orders o JOIN t ON o.customer_id = t.id)
+     ${squares('root', 'FROM t')}`,
+  ],
+  [
+    'interest',
+    `WITH RECURSIVE t AS (SELECT 1 AS y, 1000.00::numeric AS b UNION ALL SELECT y + 1, round(b * 1.05, 2) FROM t WHERE y < 30)
+     SELECT y, b, b / 12, b - lag(b) OVER (ORDER BY y), b / lag(b) OVER (ORDER BY y) FROM t`,
+  ],
+  [
+    "Newton's method",
+    `WITH RECURSIVE t AS (SELECT 1 AS i, 1.0::numeric AS x UNION ALL SELECT i + 1, x - (x * x - 2) / (2 * x) FROM t WHERE i < 6)
+     SELECT i, x, x * x, round(x * x - 2, 10) FROM t`,
+  ],
+  [
+    'numbers in ARRAY',
+    'SELECT width_bucket(total, ARRAY[0, 100, 250, 500, 900]::numeric[]), ARRAY[[1, id], [total, 2.5]]::numeric[] FROM orders',
+  ],
+] as const) {
+  test(`ordinary numbers are answered: ${name}`, async () => {
+    assert.match(say(await guard.judge(sql, shop(), { params })), /^(?:SELECT|WITH)/)
+  })
+}
+
 test('the copies of all columns of a table are limited together, with a share for each table', async () => {
   const keys = (name: string, count: number): string =>
     `(${columns(count, (at) => `md5(${name} || ${at}) AS k${at}`, 'FROM customers')}) AS ${name}`

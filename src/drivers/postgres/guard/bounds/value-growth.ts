@@ -137,7 +137,9 @@ interface Size {
   readonly grown?: number | undefined
   /** True if `times` is an assumption about the lengths of stored values. */
   readonly isAssumed?: boolean | undefined
-  /** The digits of a number, if stored values make it shorter than `own`. */
+  /** True for an array of numbers. Its text is no text in which a short number stands for a long one. */
+  readonly hasNumbers?: boolean | undefined
+  /** The digits of a number, or of each element of an array of numbers, if they may be fewer than `own`. */
   readonly digits?: number | undefined
   /** True for a number of any length that is computed from stored values, and for a stored number of a fixed type. */
   readonly isGuess?: boolean | undefined
@@ -487,7 +489,8 @@ class Growth implements Grown {
       first.map((size, place) => ({ ...notMade(size), before: new Map([[place, 1]]) })),
     )
     const next = this.select(body.rarg)
-    checkRecursion(next.map(({ before }) => before))
+    // A number cannot grow beyond NUMBER_BYTES.
+    checkRecursion(next.map((size) => (isNumber(size) ? NONE : size.before)))
     this.#checkCollected(next.filter(({ before }) => before.size > 0))
     // The number of iterations is unknown, so the data that an iteration adds counts as stored data.
     this.#queries.set(ctename, most([first, next]).map(notMade).map(afterTurns))
@@ -525,7 +528,8 @@ class Growth implements Grown {
       const defined = definedSizes(item.RangeFunction, size)
       if (defined) this.#addDefined(item.RangeFunction, size)
       const sizes = defined ?? (alias?.colnames ?? [word('')]).map(() => size)
-      return this.#bind(alias, sizes, [])
+      const names = definitionsIn(item.RangeFunction).map(({ ColumnDef: column }) => column?.colname ?? '')
+      return this.#bind(alias, sizes, names)
     }
     if (item.JsonTable) return this.#jsonTable(item.JsonTable)
     this.#parts(item)
@@ -886,7 +890,7 @@ class Growth implements Grown {
     if (!a || !b) return
     const isGuess = a.isGuess === true && b.isGuess === true
     this.#products(a, b)
-    this.#step(digitsOf(a) * digitsOf(b), isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP)
+    this.#step(Math.min(digitsOf(a) * digitsOf(b), SQUARED_MAX), isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP)
   }
 
   /** Notes a product or a quotient of stored numbers, whose digits only the database knows. Throws Refusal. */
@@ -964,7 +968,16 @@ class Growth implements Grown {
       this.#scan(size, CALL_COST, 0)
       return jsonOf([size])
     }
-    if (node.A_ArrayExpr ?? node.RowExpr) return scaled(this.#parts(node), 2)
+    if (node.A_ArrayExpr) {
+      const elements = this.#each(node.A_ArrayExpr.elements)
+      const areKnown = elements.every(
+        ({ kind, digits }) => kind === 'fixed' || kind === 'number' || digits !== undefined,
+      )
+      const digits = areKnown ? Math.max(0, ...elements.map(digitsOf)) : undefined
+      const hasNumbers = elements.every((size) => isNumber(size) || size.hasNumbers === true)
+      return { ...scaled(total(elements), 2), digits, hasNumbers }
+    }
+    if (node.RowExpr) return scaled(this.#parts(node), 2)
     if (node.JsonFuncExpr) {
       const { pathspec, ...json } = node.JsonFuncExpr
       const read = { ...this.#readJson(json), isDocument: true }
@@ -1228,8 +1241,11 @@ class Growth implements Grown {
     const joined = (made.columns && joinedBy(name, args)) ?? afterSplit(before, name, args[1])
     const isStretched = name === 'repeat' && sizes[0]?.own === 0 && before === undefined
     const given = made.given !== undefined && joinedBy(name, args) ? PARAMS_MAX : made.given
-    const isSame = made.joined === joined && !isStretched && given === made.given
-    const size = isSame ? made : { ...made, joined, isStretched, given }
+    // The elements of an array are short numbers, but the text of it may be a long one.
+    const keeps = made.kind === 'number' || KEEPS_ELEMENTS.test(name)
+    const digits = keeps ? made.digits : undefined
+    const isSame = made.joined === joined && !isStretched && given === made.given && (keeps || !made.digits)
+    const size = isSame ? made : { ...made, joined, isStretched, given, digits, hasNumbers: undefined }
     if (!isCollecting(call)) return size
     this.#checkCollected(sizes)
     // Geometries are compared by their boxes, and not each point with each point.
@@ -1444,6 +1460,9 @@ export const PARAMS_MAX = 65_536
 /** The limit on the bytes of a value that consists of parameters. */
 const GIVEN_MAX = 201_326_592
 
+/** Functions that return arrays, or elements of them. */
+const KEEPS_ELEMENTS = /^(?:unnest|array_(?!to_)\w+|trim_array)$/
+
 /** Returns the result of repeat() with the lower limit that the printed text has if long texts are compared. */
 function shortened(name: string, [text, count]: readonly Node[], size: Size): Size {
   const isKnown = text && literalText(text) !== undefined && wholeNumber(count) !== undefined
@@ -1577,7 +1596,17 @@ function notMade(size: Size): Size {
 
 /** Returns how many digits a number may have. */
 function digitsOf(size: Size): number {
-  return size.digits ?? ownBytes(size) + size.times * STORED_BYTES
+  if (size.digits !== undefined) return size.digits
+  const digits = ownBytes(size) + size.times * STORED_BYTES
+  return isOfAnyLength(size) ? Math.max(digits, NUMBER_BYTES) : digits
+}
+
+/** Returns whether a number may come from a parameter, from collected rows, or from an iteration of a recursive query. */
+function isOfAnyLength(size: Size): boolean {
+  // A sorted collection is a multirange.
+  if (size.kind === 'fixed' || size.isSorted === true) return false
+  const isOfRows = isCollected(size) && (size.columns === undefined || !size.isMany)
+  return size.given !== undefined || size.grown !== undefined || size.before.size > 0 || isOfRows
 }
 
 /** Returns how many stored numbers a number may be as long as. Numbers in stored texts do not count. */
@@ -1720,7 +1749,8 @@ function result(call: Struct<'FuncCall'>, sizes: readonly Size[], paramBytes: nu
     if (name === 'count' || name.startsWith('regr_')) return FIXED
     if (NARROWING.has(name)) return greatest(sizes)
     const values = collected(name === 'string_agg' ? total(sizes) : escaped(sizes))
-    return { ...values, isSorted: RANGES.has(name), kind: name.startsWith('json') ? 'json' : undefined }
+    const digits = sizes.every(({ kind }) => kind === 'fixed') ? FIXED_BYTES : undefined
+    return { ...values, digits, isSorted: RANGES.has(name), kind: name.startsWith('json') ? 'json' : undefined }
   }
   if (SEEKING.has(name)) checkSteps(`function ${name}()`, sizes)
   if (FIXED_RESULTS.has(name)) return FIXED
@@ -1993,14 +2023,15 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
     const texts = isArray ? scaled(size, PADDED_ELEMENT) : size
     return { ...texts, own: texts.own + elementsMax * Math.max(length, 1), kind: undefined }
   }
-  if (FIXED_TYPES.has(name)) return isArray ? scaledMade(size, 8) : { ...fixed([size]), before: size.before }
+  if (FIXED_TYPES.has(name))
+    return isArray ? { ...scaledMade(size, 8), digits: FIXED_BYTES } : { ...fixed([size]), before: size.before }
   const isLiteral = arg?.A_Const !== undefined
   if (name === 'numeric') {
-    if (isArray) return isLiteral ? size : documentOf(size)
+    if (isArray) return isLiteral || size.hasNumbers ? size : documentOf(size)
     if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
     if (size.isComputed && size.kind === undefined) return { ...size, own: size.own + FLOAT_BYTES }
-    // A short text of a parameter may be a number with an exponent.
-    if (size.given !== undefined) return LONG_NUMBER
+    // A short text may be a number with an exponent.
+    if (isOfAnyLength(size)) return { ...LONG_NUMBER, before: size.before }
     const number = arg ? asNumber(computed([arg], [size], true)) : LONG_NUMBER
     // A text that contains nothing of the caller has at least as many letters as the number has digits.
     return size.own === 0 && number.kind === 'number' ? { ...number, digits: digitsOf(size) } : number
@@ -2136,12 +2167,14 @@ function computed(nodes: readonly Node[], sizes: readonly Size[], isLong: boolea
   const all = { ...total(sizes), isNumeric: sizes.every(isNumber) }
   const isStored = nodes.every((node) => node.ColumnRef) && all.own === 0
   const isGuess = all.times > 0 || sizes.some((size) => size.isGuess === true)
-  if (isLong && !isStored) return { ...LONG_NUMBER, isGuess }
-  if (nodes.some((node) => node.ParamRef)) return isKnown ? LONG_NUMBER : total([all, LONG_NUMBER])
+  const { before } = all
+  if (isLong && !isStored) return { ...LONG_NUMBER, isGuess, before }
+  if (nodes.some((node) => node.ParamRef)) return isKnown ? { ...LONG_NUMBER, before } : total([all, LONG_NUMBER])
   if (!isKnown) return all
-  const own = Math.min(all.own + all.times * STORED_BYTES + FIXED_BYTES, NUMBER_BYTES)
   const digits = sizes.reduce((sum, size) => sum + digitsOf(size), FIXED_BYTES)
-  return { ...NOTHING, own, kind: 'number', isGuess, ...(digits < own && { digits }) }
+  const bytes = Math.max(all.own + all.times * STORED_BYTES + FIXED_BYTES, digits)
+  const own = Math.min(bytes, NUMBER_BYTES)
+  return { ...NOTHING, own, kind: 'number', isGuess, before, ...(digits < own && { digits }) }
 }
 
 /** Returns the size of a power. With a known exponent, it has that many times the digits of the base. */
@@ -2199,13 +2232,16 @@ const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg']
 /** Returns the size of a recursive query's column after all iterations. */
 function afterTurns(size: Size): Size {
   if (size.before.size === 0) return size
+  if (size.kind === 'fixed') return { ...size, before: NONE }
+  if (size.kind === 'number') return LONG_NUMBER
   const all = stored(size)
   return { ...all, before: NONE, grown: all.times, isMeasured: undefined }
 }
 
 function stored(size: Size): Size {
   const times = Math.max(1, size.times + size.own / STORED_BYTES)
-  return { ...size, own: 0, times, kind: undefined, isNumeric: undefined, isTable: undefined }
+  const digits = size.kind === 'fixed' ? FIXED_BYTES : undefined
+  return { ...size, own: 0, times, digits, kind: undefined, isNumeric: undefined, isTable: undefined }
 }
 
 function scaled(size: Size, by: number): Size {
@@ -2327,6 +2363,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isAssumed && { isAssumed }),
     ...(isSpread && { isSpread }),
     ...(isMeasured && !isOpen && { isMeasured }),
+    ...(sizes.length > 0 && sizes.every((size) => size.isSorted === true) && { isSorted: true }),
     ...(isShorter && { digits }),
   }
 }
