@@ -461,6 +461,21 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(marks, [])
       })
 
+      test('many deleted teams are read in portions, and each is forgotten when it has no rows', async () => {
+        await using store = await open()
+        await using audit = openAudit({ store, key, now: () => start, retentionDays: async () => 10 })
+        const marks = Array.from({ length: 1_003 }, () => ({
+          name: `days of the audit of the ended team ${newId<TeamId>()}`,
+          value: '9',
+        }))
+        await store.write(async (tx) => {
+          for (const mark of marks) await tx.insertInto('marks').values(mark).execute()
+        })
+        await audit.prune()
+        const left = await store.db.selectFrom('marks').select('name').where('name', 'like', '%team%').execute()
+        assert.deepEqual(left, [])
+      })
+
       test('a forged retention does not affect a team that exists, and an invalid one does not stop pruning', async () => {
         await using store = await open()
         let at = start

@@ -22,10 +22,9 @@ export async function keepTeam(tx: Transaction<Tables>, teamId: TeamId, retentio
 export async function endedTeams(
   store: Pick<Store, 'db' | 'dialect' | 'commit' | 'append'>,
 ): Promise<ReadonlyMap<TeamId, number>> {
-  const marks = await store.db.selectFrom('marks').selectAll().where('name', 'like', `${MARK}%`).execute()
   const days = new Map<TeamId, number>()
   const pause = inSlices()
-  for (const { name, value } of marks) {
+  for await (const { name, value } of marksIn(store)) {
     // SQLite answers synchronously, so let other requests run.
     await pause()
     const teamId = asId<TeamId>(name.slice(MARK.length))
@@ -36,6 +35,25 @@ export async function endedTeams(
     else if (!hasRows) await store.append((tx) => tx.deleteFrom('marks').where('name', '=', name).execute())
   }
   return days
+}
+
+const MARKS_AT_ONCE = 500
+
+/** In portions, because there may be 100,000. */
+async function* marksIn({ db }: Pick<Store, 'db'>) {
+  for (let last = ''; ;) {
+    const marks = await db
+      .selectFrom('marks')
+      .selectAll()
+      .where('name', 'like', `${MARK}%`)
+      .where('name', '>', last)
+      .orderBy('name')
+      .limit(MARKS_AT_ONCE)
+      .execute()
+    yield* marks
+    if (marks.length < MARKS_AT_ONCE) return
+    last = marks.at(-1)?.name ?? last
+  }
 }
 
 async function hasSome(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs', teamId: TeamId): Promise<boolean> {
