@@ -104,4 +104,6 @@ export interface ColumnDetail {
   readonly typmod: number
   /** Present for an ICU collation. If it is nondeterministic, texts of different bytes may be equal. */
   readonly icu?: 'deterministic' | 'nondeterministic'
+  /** True for a virtual generated column (version 18), which PostgreSQL computes at each use. */
+  readonly computed?: true
 }

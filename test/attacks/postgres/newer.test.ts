@@ -16,7 +16,11 @@ INSERT INTO documents VALUES (
   (SELECT jsonb_agg(g) FROM generate_series(1, 90000) g),
   (SELECT jsonb_agg(jsonb_build_array(g, g)) FROM generate_series(1, 90000) g),
   (SELECT jsonb_agg(jsonb_build_object('id', g, 'name', 'name ' || g, 'tags', '["a", "b"]'::jsonb)) FROM generate_series(1, 10000) g),
-  repeat('x', 1000000), '[{"a": 1}]');`
+  repeat('x', 1000000), '[{"a": 1}]');
+CREATE TABLE virtual (id int PRIMARY KEY, a text, v text GENERATED ALWAYS AS (a || a || a || a || a || a || a || a) VIRTUAL, u text GENERATED ALWAYS AS (upper(a)) VIRTUAL);
+INSERT INTO virtual (id, a) SELECT 1, repeat('0123456789', 100000);
+CREATE VIEW seen AS SELECT id, a, a || a || a || a || a || a || a || a AS v, upper(a) AS u FROM virtual;
+CREATE VIEW shorter AS SELECT id, upper(short) AS name, 'x' || id AS code, short AS plain FROM names;`
 
 type Ask = (sql: string, params?: readonly unknown[]) => Promise<Answer>
 
@@ -35,7 +39,7 @@ before(async () => {
   const token = await app.key(owner)
   const { host, port, superuser: username, password } = postgres
   const spec = { name: 'icu', host, port, database: 'icu', username, password }
-  const tables = ['names', 'documents']
+  const tables = ['names', 'documents', 'virtual', 'seen', 'shorter']
   const exposed = tables.map((table) => ({ schema: 'public', table, columns: null }))
   const id = await app.datasource(owner, teamId, spec, exposed)
   const path = `/teams/${teamId}/datasources/${id}/query`
@@ -168,5 +172,34 @@ describe('JSON_TABLE is answered as by PostgreSQL', () => {
     const { status, json } = await ask(sql, [`[${'1,'.repeat(1_000)}1]`])
     assert.equal(status, 200, JSON.stringify(json))
     assert.deepEqual(json['rows'], [[1001]])
+  })
+})
+
+describe('a column that PostgreSQL computes at each use counts as a copy at each use', () => {
+  for (const table of ['virtual', 'seen']) {
+    const REFUSED: readonly string[] = [
+      `SELECT ${often(20, (n) => `v < 'x${n}'`)} FROM ${table}`,
+      `SELECT ${often(60, () => "coalesce(v, 'x') IS NULL")} FROM ${table}`,
+      `SELECT ${often(300, (n) => `u < 'x${n}'`)} FROM ${table}`,
+      `SELECT count(*) FROM ${table} WHERE ${Array.from({ length: 12 }, (_, n) => `v = 'a${n}'`).join(' OR ')}`,
+      `SELECT ${often(20, (n) => `x < 'x${n}'`)} FROM (SELECT v AS x FROM ${table}) q`,
+    ]
+    for (const sql of REFUSED) test(sql.slice(0, 150), () => refused(sql))
+    const ANSWERED: readonly string[] = [
+      `SELECT id, length(a), length(v), length(u) FROM ${table} WHERE v <> '' AND u IS NOT NULL`,
+      `SELECT ${often(5, (n) => `u < 'x${n}'`)} FROM ${table}`,
+    ]
+    for (const sql of ANSWERED) {
+      test(`answered: ${sql.slice(0, 150)}`, async () => {
+        const { status, json } = await ask(sql)
+        assert.equal(status, 200, JSON.stringify(json))
+      })
+    }
+  }
+
+  test('many conditions on short values of a view are answered', async () => {
+    const sql = `SELECT *, ${often(100, (n) => `name < 'x${n}' AS n${n}, coalesce(code, plain) IS NULL AS c${n}`)} FROM shorter ORDER BY name, code`
+    const { status, json } = await ask(sql)
+    assert.equal(status, 200, JSON.stringify(json))
   })
 })

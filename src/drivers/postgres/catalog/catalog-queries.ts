@@ -218,7 +218,7 @@ SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, tn.nspname, t.t
   format_type(a.atttypid, a.atttypmod), ${neverNull(serverVersion)}, d.description,
   has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT'),
   (SELECT max(CASE WHEN co.collisdeterministic THEN 'icu' ELSE 'icu nondeterministic' END) FROM pg_collation co
-  WHERE co.oid IN (a.attcollation, t.typcollation) AND co.collprovider = 'i')
+  WHERE co.oid IN (a.attcollation, t.typcollation) AND co.collprovider = 'i'), a.attgenerated = 'v'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnamespace

@@ -219,6 +219,7 @@ function catalogColumn(
     type: { schema: textAt(row, 5), name: textAt(row, 6) },
     typmod: numberAt(row, 4),
     ...icu(row[11] ?? null),
+    ...(isTrueAt(row, 12) && { computed: true as const }),
   }
   return {
     name: textAt(row, 2),

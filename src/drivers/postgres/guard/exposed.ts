@@ -23,6 +23,8 @@ export interface ExposedColumn {
   readonly describedOid: number
   readonly type: TypeName
   readonly icu: ColumnDetail['icu'] | undefined
+  /** True if PostgreSQL may compute the column at each use: for views, and virtual generated columns. */
+  readonly isComputed: boolean
 }
 
 export interface ExposedTable {
@@ -126,8 +128,9 @@ function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, 
   if (!isTableDetail(detail)) throw new TypeError('not a table of PostgreSQL')
   const columns = table.columns.map(({ name, detail: column }) => {
     if (!isColumnDetail(column)) throw new TypeError('not a column of PostgreSQL')
-    const { number, typeOid, type, icu } = column
-    return { name, number, typeOid, describedOid: belowDomains(typeOid, domains), type, icu }
+    const { number, typeOid, type, icu, computed } = column
+    const isComputed = detail.kind === 'v' || computed === true
+    return { name, number, typeOid, describedOid: belowDomains(typeOid, domains), type, icu, isComputed }
   })
   const shown = new Set(columns.map((column) => column.name))
   const primaryKey = detail.primaryKey.every((name) => shown.has(name)) ? detail.primaryKey : []

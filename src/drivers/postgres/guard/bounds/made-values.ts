@@ -18,6 +18,8 @@ export interface StoredColumn {
   readonly table: object
   /** The memory of a value while it is written as text, divided by the bytes of the value. */
   readonly growth: number
+  /** True if PostgreSQL may compute the value again at each use, because it replaces the column by its expression. */
+  readonly isComputed: boolean
 }
 
 /** The copies of columns that a value contains: for each column, its number in `of`, times `by`. */

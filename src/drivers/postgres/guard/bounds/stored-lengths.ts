@@ -3,7 +3,7 @@
 // … IS NOT NULL, because the planner expects that nearly all rows meet it.
 import type { TypeName } from '../../captured-facts.ts'
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
-import type { Exposed } from '../exposed.ts'
+import type { Exposed, ExposedColumn } from '../exposed.ts'
 import { call, cast, either, onlyIf, operator, whole } from '../node-builders.ts'
 import { bytesAsText, failure, isMore, octets, type Bound } from './argument-bounds.ts'
 import { STORED_MAX, type StoredColumn, type StoredCopies } from './made-values.ts'
@@ -118,14 +118,15 @@ const COLUMNS = new WeakMap<object, StoredColumn>()
 export function noteStored(
   exposed: Exposed,
   { ColumnRef: ref }: Node,
-  type: TypeName,
+  { type, isComputed }: Pick<ExposedColumn, 'type' | 'isComputed'>,
   table: object,
 ): StoredColumn | undefined {
   if (!ref) return undefined
   const below = belowDomains(exposed, type)
   const isFreed = below?.startsWith('_') === true || FREED.has(below ?? '')
   const kind = TEXTS.has(below ?? '') ? 'text' : below === 'numeric' ? 'numeric' : isFreed ? 'freed' : 'other'
-  const column: StoredColumn = { kind: below === undefined ? 'fixed' : kind, table, growth: growthOf(below ?? '') }
+  const growth = Math.max(growthOf(below ?? ''), isComputed ? COMPUTED_GROWTH : 1)
+  const column: StoredColumn = { kind: below === undefined ? 'fixed' : kind, table, growth, isComputed }
   COLUMNS.set(ref, column)
   return below === undefined || kind === 'numeric' ? undefined : column
 }
@@ -134,6 +135,9 @@ export function noteStored(
 export function storedColumn(ref: Struct<'ColumnRef'>): StoredColumn | undefined {
   return COLUMNS.get(ref)
 }
+
+/** An expression of a view may make a value in several steps, each a little longer. */
+const COMPUTED_GROWTH = 4
 
 /** Returns StoredColumn.growth for a type. */
 function growthOf(type: string): number {

@@ -464,7 +464,14 @@ class Growth implements Grown {
   /** Returns the size of an output. `isMerged` says that the planner may compute it again where it is read. */
   #output(value: Node, isMerged: boolean): Size {
     const { result: size, made } = this.#values.during(() => this.size(value))
-    return isMerged && !isNothing(made) ? { ...size, made } : size
+    // A column that is passed on is made again, too.
+    const again = isNothing(made) && value.ColumnRef ? this.#madeBehind(value.ColumnRef) : made
+    return isMerged && again && !isNothing(again) ? { ...size, made: again } : size
+  }
+
+  #madeBehind({ fields = [] }: Struct<'ColumnRef'>): Made | undefined {
+    const [alias = '', name = ''] = words(fields)
+    return this.#aliases.get(alias)?.get(name)?.made
   }
 
   #query({ ctename = '', ctequery, ...rest }: Struct<'CommonTableExpr'>, mayRecurse: boolean): void {
@@ -1029,6 +1036,10 @@ class Growth implements Grown {
     if (stored === 'numeric') return { ...STORED, stored, isTable: true, isNumeric: true }
     this.#growth = Math.max(this.#growth, growth)
     const columns: Copied = { of: new Map([[column, 1]]), by: 1 }
+    if (column.isComputed) {
+      this.#values.addCopies({ times: 1, columns }, 1)
+      return { ...STORED, columns }
+    }
     return { ...STORED, stored, columns, isTable: true, isUnfreed: stored === 'other' }
   }
 

@@ -299,7 +299,7 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
         if (!base.used.has(name)) continue
         const ref = columnRef(name)
         const node = plainly(ref, readAs(walk.exposed, column))
-        const stored = noteStored(walk.exposed, ref, column.type, query)
+        const stored = noteStored(walk.exposed, ref, column, query)
         targetList.push({ ResTarget: { val: node } })
         colnames.push(word(printed[index] ?? name))
         read.push({ node, type: shownType(walk, column), stored })
