@@ -259,7 +259,7 @@ const HASHED: readonly (readonly [string, string])[] = [
   ['a frame of long texts', `SELECT count(s) FROM (SELECT array_agg(${LONG} || g) OVER (ORDER BY g ROWS BETWEEN 900 PRECEDING AND 99 FOLLOWING) AS s FROM generate_series(1, 9000) g) q`],
   ['texts whose frame grows', `SELECT count(s) FROM (SELECT array_agg(left(${LONG}, g * 10)) OVER (ORDER BY g ROWS BETWEEN 900 PRECEDING AND CURRENT ROW) AS s FROM generate_series(1, 9000) g) q`],
   ['ends of columns with indexes', `SELECT ${ENDS.map((name) => `min(${name}), max(${name})`).join(', ')} FROM ends WHERE ${"length(a || '0') = 0 OR ".repeat(16)}k0 > 0`],
-  ['levels of a deep document', `WITH RECURSIVE r AS (SELECT to_jsonb(repeat('x', 10000)) AS j, 1 AS n UNION ALL SELECT jsonb_build_array(j), n + 1 FROM r WHERE n < 800) SELECT ${Array.from({ length: 20 }, () => "jsonb_path_query_array(q.j, 'strict $.**') IS NULL").join(', ')} FROM (SELECT j FROM r ORDER BY n DESC LIMIT 1) q`],
+  ['levels of a deep document', `WITH RECURSIVE r AS (SELECT to_jsonb(repeat('x', 1000)) AS j, 1 AS n UNION ALL SELECT jsonb_build_array(j), n + 1 FROM r WHERE n < 800) SELECT ${Array.from({ length: 12 }, () => "jsonb_path_query_array(q.j, 'strict $.**') IS NULL").join(', ')} FROM (SELECT j FROM r ORDER BY n DESC LIMIT 1) q`],
   ['regular expressions', `SELECT count(*) FROM texts WHERE ${Array.from({ length: 120 }, (_, n) => `regexp_count(a, 'z') = -${n + 1}`).join(' OR ')}`],
   ['groups whose texts grow', `SELECT sum(length(m)) FROM (SELECT g, max(v) AS m FROM (${TWICE}) q GROUP BY ROLLUP (g)) z`],
 ]

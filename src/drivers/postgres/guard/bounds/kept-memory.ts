@@ -1,25 +1,14 @@
-// Tells how much memory a call or a cast keeps for each byte of its argument, until the row ends. int4multirange keeps
-// two strings of a kilobyte for each range of six letters. A function or type that is on no list here counts as
-// UNKNOWN, so that one that is added later is on the safe side.
+// Tells how much memory a call, an operator or a cast keeps for each byte of its argument, until the row ends.
+// int4multirange keeps two strings of a kilobyte for each range of six letters. What is on no list here counts as
+// UNKNOWN, so that one that is added later is on the safe side. The same number holds for all values that a query can
+// make long: from constants, from parameters, collected from rows, and grown by a recursion.
 
 /** The memory of calls and types that are on no list: the worst that was measured is 350, for a multirange. */
 export const UNKNOWN = 400
-/** The same for values that the query neither makes nor reads from a table or a parameter, such as a column of JSON_TABLE. */
-export const UNKNOWN_GIVEN = 40
-/** Functions of PostGIS. */
+/** The same for operators. */
+const UNKNOWN_OPERATOR = 40
+/** Functions of PostGIS. Other limits bound the parameters. */
 const SPATIAL = 100
-
-/** The memory that a call keeps, in copies of its argument. */
-interface Kept {
-  /** If the query makes the argument, or a parameter gives it. */
-  readonly made: number
-  /** If the guard does not know where the argument comes from: see UNKNOWN_GIVEN. */
-  readonly given: number
-  /** The same, if the argument is collected from rows. Other limits bound the arguments of extensions. */
-  readonly collected: number
-}
-
-const NOTHING: Kept = { made: 0, given: 0, collected: 0 }
 
 const list = (text: string): readonly string[] => text.split(/\s+/).filter((name) => name !== '')
 const each = (count: number, text: string): readonly (readonly [string, number])[] =>
@@ -79,7 +68,8 @@ const CALLS: ReadonlyMap<string, number> = new Map([
   // An element of an array becomes an entry of 32 bytes, and a text of its own.
   ...each(
     8,
-    'array_to_string array_reverse array_sample array_shuffle array_sort array_to_tsvector tsvector_to_array multirange',
+    `array_to_string array_reverse array_sample array_shuffle array_sort array_to_tsvector tsvector_to_array multirange
+    unnest regexp_split_to_array regexp_split_to_table`,
   ),
   // A document of short numbers has eight times the bytes of its text.
   ...each(
@@ -87,38 +77,56 @@ const CALLS: ReadonlyMap<string, number> = new Map([
     `to_jsonb jsonb_build_array jsonb_build_object jsonb_object jsonb_set jsonb_set_lax jsonb_insert jsonb_concat
     jsonb_delete jsonb_delete_path jsonb_strip_nulls`,
   ),
-  // A split by an empty expression keeps a text for each letter.
-  ...each(
-    48,
-    `jsonb_path_query jsonb_path_query_tz jsonb_path_query_array jsonb_path_query_array_tz jsonb_path_query_first
-    jsonb_path_query_first_tz regexp_split_to_array regexp_split_to_table`,
-  ),
   // Control characters become six letters, in a buffer of twice the size.
-  ...each(12, 'to_json array_to_json row_to_json json_build_array json_build_object json_object'),
+  ...each(12, 'to_json array_to_json row_to_json json_build_array json_build_object json_object jsonb_pretty'),
+  // An item of a document of two bytes becomes an entry of 40 bytes, and a list of items another one.
+  ...each(
+    24,
+    `json_array_length json_object_keys json_strip_nulls json_extract_path json_extract_path_text jsonb_contains
+    jsonb_contained jsonb_exists_any jsonb_exists_all`,
+  ),
   // A letter of a format becomes a node, and a word of a text an entry.
   ...each(
     40,
     `to_char to_date to_number to_timestamp to_tsvector json_to_tsvector jsonb_to_tsvector to_tsquery plainto_tsquery
     phraseto_tsquery websearch_to_tsquery ts_headline similarity word_similarity strict_word_similarity show_trgm`,
   ),
+  ...each(
+    50,
+    `jsonb_path_query jsonb_path_query_tz jsonb_path_query_array jsonb_path_query_array_tz jsonb_path_query_first
+    jsonb_path_query_first_tz jsonb_path_exists jsonb_path_exists_tz jsonb_path_match jsonb_path_match_tz`,
+  ),
 ])
-/** Functions that build arrays and documents of few elements from single values: values of unknown origin count once. */
-const JOINS = /^(?:to_jsonb?|jsonb?_build_(?:array|object)|jsonb_path_query\w*|to_(?:char|date|number|timestamp))$/
+/** A path with .keyvalue() makes an object of three fields for each field. */
+export const KEY_VALUES = 80
+/** regexp_split_to_array() with a pattern that can match nothing makes a text of each letter. */
+export const SPLIT_LETTERS = 48
 
-/** Functions that build an array or a document of the elements of another. */
-const BUILDS = /^(?:to_jsonb$|array_|tsvector_to|multirange$|jsonb_(?!path))|^concat/
-
-/** Returns what a function keeps of its arguments. `isVariadic` says that the last one is a list of arguments. */
-export function keptByCall(name: string, isVariadic: boolean): Kept {
+/** Returns how many copies of its arguments a function keeps. `isVariadic` says that the last one is a list of arguments. */
+export function keptByCall(name: string, isVariadic: boolean): number {
   const known = isVariadic && /^concat/.test(name) ? 8 : CALLS.get(name)
-  if (known === 0) return NOTHING
-  if (known === undefined) {
-    const made = name.startsWith('st_') ? SPATIAL : UNKNOWN
-    return { made, given: name.startsWith('st_') ? 0 : UNKNOWN_GIVEN, collected: 0 }
-  }
-  const isBig = BUILDS.test(name)
-  return { made: known, given: JOINS.test(name) && !isVariadic ? 0 : known, collected: isBig ? 8 : 0 }
+  return known ?? (name.startsWith('st_') ? SPATIAL : UNKNOWN)
 }
+
+/** Operators that keep little. A value that is compared may be copied without the spaces at its end. */
+const OPERATORS: ReadonlyMap<string, number> = new Map([
+  ...each(2, '= <> != < > <= >= ~~ !~~ ~~* !~~* ~ ~* !~ !~* ^@ ||'),
+  ...each(3, '-> ->> #> #>>'),
+  ...each(12, '@> <@ ? ?| ?&'),
+])
+const ARITHMETIC = /^(?:[-+*/%^@&|#~]|<<|>>|\|\/|\|\|\/)$/
+
+/**
+ * Returns how many copies of its sides an operator keeps, unless they are numbers. `isDocument` says that a side is a
+ * jsonb document.
+ */
+export function keptByOperator(symbol: string, isDocument: boolean): number {
+  if (isDocument && /^(?:\|\||-|#-)$/.test(symbol)) return 32
+  return OPERATORS.get(symbol) ?? (ARITHMETIC.test(symbol) && !isDocument ? 2 : UNKNOWN_OPERATOR)
+}
+
+/** Returns how many copies of an array an implicit cast to another type keeps: `2.5 = ANY (x)`, with integers in x. */
+export const CONVERTED_ARRAY = 12
 
 /** The bytes of a value for each byte of its text, for values of these types. */
 const TYPES: ReadonlyMap<string, number> = new Map([
@@ -149,3 +157,46 @@ export function memoryOf(type: string, isArray: boolean, isConstant: boolean): n
   if (isConstant) return isArray ? 5 : 1
   return (isArray ? ELEMENTS : TYPES).get(type) ?? UNKNOWN
 }
+
+/** Types and functions of shapes. */
+const SHAPES = /^(?:point|box|lseg|line|path|polygon|circle)$/
+/** The memory of the text of an array or a document, for each byte of the value. */
+const WRITTEN_LIST = 3
+const WRITTEN_DOCUMENT = 6
+const WRITTEN_SHAPE = 25
+/** A bound of a range of 32 bytes becomes a string of a kilobyte. */
+const WRITTEN_RANGE = 100
+
+/**
+ * Returns how many copies of a value of a type PostgreSQL keeps while it writes the value as text, also for a JSON
+ * document or another array. Undefined for texts, and for numbers and the like.
+ */
+export function writtenAs(type: string, isArray: boolean): number | undefined {
+  const name = type.replace(/^_/, '')
+  if (SHAPES.test(name)) return WRITTEN_SHAPE
+  // memoryOf() counts the text of ranges that are read from a text.
+  if (isArray || name.endsWith('range')) return WRITTEN_LIST
+  if (name === 'jsonb') return WRITTEN_DOCUMENT
+  return /^(?:bpchar|char|bit|varbit|tsvector|tsquery|hstore|ltree|bytea)$/.test(name) ? 2 : undefined
+}
+
+/** Returns the same for the result of a function. `most` is that of its arguments. */
+export function writtenBy(name: string, most: number | undefined): number | undefined {
+  if (/range/.test(name)) return WRITTEN_RANGE
+  const own = SHAPES.test(name)
+    ? WRITTEN_SHAPE
+    : BUILDS.test(name)
+      ? WRITTEN_DOCUMENT
+      : LISTS.test(name)
+        ? WRITTEN_LIST
+        : 0
+  return Math.max(own, TEXTS.test(name) ? 0 : (most ?? 0)) || undefined
+}
+
+const BUILDS = /^(?:to_jsonb|jsonb_.*)$/
+const LISTS = /^(?:array_.*|string_to_array|regexp_.*|enum_range|parse_ident|show_trgm)$/
+const TEXTS =
+  /^(?:array_to_string|concat|concat_ws|format|lower|upper|initcap|trim|[blr]trim|[lr]pad|left|right|substr|substring|replace|translate|regexp_replace|regexp_substr|reverse|repeat|quote_.*|to_char|string_agg|md5|encode|convert_from|jsonb?_pretty|jsonb?_typeof|split_part)$/
+/** Functions that write their arguments as text. */
+export const WRITES =
+  /^(?:array_to_string|array_to_json|array_to_tsvector|concat|concat_ws|format|quote_literal|quote_nullable|row_to_json|jsonb_pretty|to_jsonb?|jsonb?_(?:agg|build|object).*|string_agg|text|varchar|bpchar)$/

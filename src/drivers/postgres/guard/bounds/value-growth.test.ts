@@ -597,17 +597,97 @@ for (const [name, sql, expected] of STORED_LIMITS) {
 }
 
 test('the rows that a query collects are limited by the copies of them that it makes', async () => {
-  assert.deepEqual(await limits(`SELECT (j || '1')::text IS NULL ${collected}`, 'jsonb_agg'), [268_435_456])
+  assert.deepEqual(await limits(`SELECT (j || '1')::text IS NULL ${collected}`, 'jsonb_agg'), [67_108_864])
   assert.deepEqual(
     await limits(
       columns(300, (at) => `length((j || '${at}')::text)`, collected),
       'jsonb_agg',
     ),
-    [894_784],
+    [223_696],
   )
   // Different lists are together no larger than what the query collects. Each is measured, which copies it once more.
   const lists = columns(40, (at) => `upper(string_agg(name, ',') FILTER (WHERE id = ${at}))`, 'FROM customers')
   assert.deepEqual(await limits(lists, 'string_agg'), [134_217_728])
+})
+
+/** A text of so many bytes, as another type. */
+const madeAs = (type: string, unit: string, bytes: number, first = '', last = ''): string =>
+  `(SELECT x::${type} AS x FROM (SELECT '${first}' || x || '${last}' AS x FROM ${made(unit, bytes)}) p OFFSET 0) q`
+const given = (type: string): string => `(SELECT $1::${type} AS x OFFSET 0) q`
+const CONTROL = `(SELECT to_jsonb(x) AS x FROM ${made('\u0001', 400_000)} OFFSET 0) q`
+const INTEGERS = madeAs('int4[]', '1,', 200_000, '{', '1}')
+const POINTS = madeAs('point[]', '"1,1",', 40_000, '{', '"1,1"}')
+
+/** A value, the row that has it, and how often the value takes more than 500 MB. */
+const KEEPS: readonly (readonly [string, string, number])[] = [
+  ['x::text', CONTROL, 101],
+  ['ROW(x)::text', CONTROL, 101],
+  ["x || ''::text", CONTROL, 101],
+  ["x #>> '{}'", CONTROL, 101],
+  ["'b' = ANY (x)", madeAs('varchar[]', 'a,', 750_000, '{', 'a}'), 170],
+  ['2.5 = ANY (x)', INTEGERS, 76],
+  ["x = '{}'::numeric[]", INTEGERS, 76],
+  ["CASE x WHEN '{}'::numeric[] THEN 1 END", INTEGERS, 76],
+  ["x IN (SELECT '{}'::numeric[])", INTEGERS, 76],
+  ["COALESCE(x, '{}'::numeric[])", INTEGERS, 76],
+  ["GREATEST(x, '{}'::numeric[])", INTEGERS, 76],
+  ["NULLIF(x, '{}'::numeric[])", INTEGERS, 76],
+  ["x || '{1}'::numeric[]", INTEGERS, 76],
+  ["(SELECT count(*) FROM (SELECT x UNION ALL SELECT '{}'::numeric[]) z)", INTEGERS, 76],
+  ["(SELECT count(*) FROM (VALUES (x), ('{}'::numeric[])) z)", INTEGERS, 76],
+  ["x = 'a'::text", madeAs('bpchar', 'a', 900_000), 560],
+  ["translate(x, '', '')", madeAs('bpchar', 'a', 900_000), 220],
+  ["regexp_split_to_array(x, '')", made('a ', 240_000), 48],
+  ["regexp_split_to_array(x, '')", given('text'), 200],
+  ['x::text', madeAs('varbit', 'F', 900_000, 'X'), 70],
+  ['x::varbit::text', given('text'), 1_000],
+  ['x::text[]', POINTS, 80],
+  ["array_to_string(x, ',')", POINTS, 80],
+  ["array_to_string(x, ',')", given('point[]'), 140],
+  ['to_jsonb(x)', POINTS, 80],
+  ['2.5 = ANY (x)', given('int4[]'), 600],
+  ["jsonb_path_query_array(x, '$[*].keyvalue()')", given('jsonb'), 260],
+  ["jsonb_path_query_array(x, '$[*]')", given('jsonb'), 160],
+  ['x || x', given('jsonb'), 170],
+  ["x - 'z'", given('jsonb'), 370],
+  ["jsonb_set(x, '{0}', '1')", given('jsonb'), 370],
+  ['to_jsonb(x)', given('text[]'), 270],
+  ['x::interval[]', given('text'), 1_000],
+  ['jsonb_build_array(VARIADIC x)', "(SELECT array_fill(''::text, ARRAY[10000]) AS x OFFSET 0) q", 700],
+]
+
+for (const [value, from, count] of KEEPS) {
+  test(`what PostgreSQL keeps for a value counts, whoever makes it long: ${value} of ${from}`, async () => {
+    const params = from.includes('$1') ? { params: ['a'.repeat(60_000)] } : {}
+    const judged = async (count: number): Promise<string> =>
+      say(
+        await guard.judge(
+          columns(count, () => `(${value}) IS NULL`, `FROM ${from}`),
+          shop(),
+          params,
+        ),
+      )
+    assert.match(await judged(1), /^SELECT/)
+    assert.equal(await judged(count), 'limit: size')
+  })
+}
+
+test('a path with keyvalue() over stored documents limits their length, and other paths do not', async () => {
+  const path = (path: string): string => `SELECT jsonb_path_query_array(meta, '${path}') FROM orders`
+  assert.equal(await longest(path('$[*].keyvalue()')), 798_915)
+  assert.equal(await longest(path('$[*].a')), undefined)
+})
+
+test('a text and what is put into it are limited together', async () => {
+  const judged = async (sql: string): Promise<string> => say(await guard.judge(sql, shop(), { params: ['a', 'b'] }))
+  for (const [name, sql] of [
+    ['replace', "SELECT replace($1, 'a', $2)"],
+    ['regexp_replace', "SELECT regexp_replace($1, 'a', $2, 'g')"],
+    ['concat_ws', 'SELECT concat_ws($2, VARIADIC $1::text[])'],
+  ] as const) {
+    assert.match(await judged(sql), new RegExp(`${name}.*33554432`), sql)
+  }
+  assert.doesNotMatch(await judged("SELECT replace($1, $2, '-')"), /33554432/)
 })
 
 const TWO_TEXTS = "FROM (SELECT string_agg(name, '') x, string_agg(upper(name), '') y FROM customers) q"
@@ -630,7 +710,7 @@ for (const [name, sql, expected] of READS) {
 
 test('a list of collected values that ANY searches often is limited', async () => {
   const lists = columns(20, (at) => `${at} = ANY (t)`, 'FROM (SELECT array_agg(id) t FROM customers) q')
-  assert.deepEqual(await limits(lists, 'array_agg'), [107_374_182])
+  assert.deepEqual(await limits(lists, 'array_agg'), [2_236_962])
 })
 
 test('the calls that take a collected value share a limit', async () => {

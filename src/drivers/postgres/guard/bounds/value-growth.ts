@@ -46,8 +46,19 @@ import {
 } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
 import { afterSplit, joinedBy, SLOW_DIGIT, type Joined } from './joined-punctuation.ts'
-import { ITEMS, LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
-import { keptByCall, memoryOf, UNKNOWN, UNKNOWN_GIVEN } from './kept-memory.ts'
+import { isPathOperator, ITEMS, LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
+import {
+  CONVERTED_ARRAY,
+  KEY_VALUES,
+  keptByCall,
+  keptByOperator,
+  memoryOf,
+  SPLIT_LETTERS,
+  UNKNOWN,
+  WRITES,
+  writtenAs,
+  writtenBy,
+} from './kept-memory.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
 import { CLASSES_WITHIN, readRegex } from './pattern-reader.ts'
 import { flagsOf, GROUPS_MAX, groupsIn, NESTED_MAX } from './pattern-size.ts'
@@ -154,6 +165,8 @@ interface Size {
    * term.
    */
   readonly before: ReadonlyMap<number, number>
+  /** The copies of the value that PostgreSQL keeps while it writes it as text: see writtenAs(). Undefined for texts. */
+  readonly written?: number | undefined
 }
 
 const NONE: ReadonlyMap<number, number> = new Map()
@@ -361,6 +374,7 @@ class Growth implements Grown {
     const sent = new Set<string>()
     for (const [at, size] of outputs.entries()) {
       const name = words(query.targetList?.[at]?.ResTarget?.val?.ColumnRef?.fields).join('.')
+      this.#write(size)
       if (name === '' || sent.has(name)) this.#make(scaled(size, 2))
       else this.#values.addSent(size)
       sent.add(name)
@@ -414,13 +428,14 @@ class Growth implements Grown {
     const { larg, rarg } = query
     if (larg && rarg) {
       this.#appended += 1
-      return most(this.#values.either([() => this.select(larg), () => this.select(rarg)]))
+      return this.#merged(this.#values.either([() => this.select(larg), () => this.select(rarg)]))
     }
     if (query.valuesLists) {
       const rows = query.valuesLists.map(({ List: list }) => list?.items ?? [])
       // PostgreSQL merges a single row like a sub-query.
       const isMerged = rows.length === 1 && mayBeMerged(query)
-      return most(this.#values.either(rows.map((row) => () => row.map((value) => this.#output(value, isMerged)))))
+      const sizes = this.#values.either(rows.map((row) => () => row.map((value) => this.#output(value, isMerged))))
+      return rows.length === 1 ? most(sizes) : this.#merged(sizes)
     }
     const { result: row, made } = this.#values.during(() => {
       const columns = (query.fromClause ?? []).flatMap((item) => this.#from(item))
@@ -436,6 +451,12 @@ class Growth implements Grown {
       return value ? this.#output(value, isMerged && !(isGrouped && hasAggregate(value))) : NOTHING
     })
     return this.#keepRows(query, row, outputs)
+  }
+
+  /** Returns the greatest size of each column of several queries, of which PostgreSQL makes values of one type. */
+  #merged(rows: readonly (readonly Size[])[]): readonly Size[] {
+    for (const row of rows) for (const size of row) this.#convert(size)
+    return most(rows)
   }
 
   /** Notes the rows that the steps of a query keep. Returns its outputs, marked if several rows may contain them. */
@@ -555,9 +576,8 @@ class Growth implements Grown {
     if (!isNumber(made) && (made.own > size.own || made.times > size.times)) this.#make(made)
     this.#addLevels(name, undefined, size)
     const memory = isArrayType(typeName) ? 1 : memoryOf(name, false, false)
-    if (memory > 1 && !COUNTED_TYPES.test(name))
-      this.#keepArgument(size, { made: memory, given: Math.min(memory, UNKNOWN_GIVEN) })
-    return made
+    if (memory > 1 && !COUNTED_TYPES.test(name)) this.#keepArgument(size, memory)
+    return { ...made, written: writtenAs(name, isArrayType(typeName)) }
   }
 
   /** Returns the columns of JSON_TABLE. Each of them may contain the whole document. Throws Refusal. */
@@ -957,9 +977,14 @@ class Growth implements Grown {
       const size = this.#case(node.CaseExpr)
       return isOnRows(limitOnValue(node)) ? { ...size, isMeasured: true } : size
     }
-    if (node.CoalesceExpr) return greatest(this.#each(node.CoalesceExpr.args))
+    if (node.CoalesceExpr) {
+      const sizes = this.#each(node.CoalesceExpr.args)
+      for (const size of sizes) this.#convert(size)
+      return greatest(sizes)
+    }
     if (node.MinMaxExpr) {
       const sizes = this.#each(node.MinMaxExpr.args)
+      for (const size of sizes) this.#convert(size)
       this.#compare('<', sizes)
       return greatest(sizes)
     }
@@ -971,6 +996,7 @@ class Growth implements Grown {
     // The text of an array, a row or a JSON document escapes the strings in it.
     if (node.JsonObjectConstructor ?? node.JsonArrayConstructor) {
       const size = this.#parts(node)
+      this.#write(size)
       this.#keepArgument(size, keptByCall(node.JsonArrayConstructor ? 'json_build_array' : 'json_build_object', false))
       this.#scan(size, CALL_COST, 0)
       return jsonOf([size])
@@ -982,12 +1008,19 @@ class Growth implements Grown {
       )
       const digits = areKnown ? Math.max(0, ...elements.map(digitsOf)) : undefined
       const hasNumbers = elements.every((size) => isNumber(size) || size.hasNumbers === true)
-      return { ...scaled(total(elements), 2), digits, hasNumbers }
+      const all = total(elements)
+      // An element takes at least four bytes: its length.
+      const array = scaled({ ...all, own: Math.max(all.own, 4 * elements.length) }, 2)
+      return { ...array, digits, hasNumbers, written: Math.max(WRITTEN_ROW, all.written ?? 0) }
     }
-    if (node.RowExpr) return scaled(this.#parts(node), 2)
+    if (node.RowExpr) {
+      const row = this.#parts(node)
+      return { ...scaled(row, 2), written: Math.max(WRITTEN_ROW, row.written ?? 0) }
+    }
     if (node.JsonFuncExpr) {
       const { pathspec, ...json } = node.JsonFuncExpr
       const read = { ...this.#readJson(json), isDocument: true }
+      this.#keepPath(read, pathspec)
       const returned = json.output && this.#define(read, json.output.typeName)
       const made = !returned ? read : isNumber(returned) ? returned : greatest([read, returned])
       const isWrapped = /^JSW_(?:UN)?CONDITIONAL$/.test(json.wrapper ?? '')
@@ -1021,8 +1054,12 @@ class Growth implements Grown {
       const row = total([...columns.values()].map((size) => this.#readColumn(size)))
       // Each read makes the row again.
       this.#make(row)
-      // Its text is escaped, and is not escaped again in a JSON document.
-      return { ...scaled(row, 2), kind: 'json' }
+      // The text of all but numbers is escaped, and is not escaped again in a JSON document. Stored numbers count as short.
+      const texts = [...columns.values()].map((size) =>
+        isNumber(size) ? (size.stored ? FIXED : size) : scaled(size, 2),
+      )
+      const written = Math.max(WRITTEN_ROW, row.written ?? 0)
+      return { ...notMade(total(texts)), kind: 'json', isNumeric: undefined, digits: undefined, written }
     }
     return this.#readColumn(columns?.get(name) ?? STORED)
   }
@@ -1057,10 +1094,10 @@ class Growth implements Grown {
     this.#decompress([arg], [size])
     const name = words(typeName?.names).at(-1) ?? ''
     this.#addLevels(name, arg, size)
-    if (!arg.A_Const && !isArrayType(typeName)) {
-      const made = memoryOf(name, false, false)
-      if (made > 1 && !COUNTED_TYPES.test(name) && !this.#isEnum(typeName))
-        this.#keepArgument(size, { made, given: Math.min(made, UNKNOWN_GIVEN) })
+    if (!arg.A_Const) {
+      this.#write(size)
+      const memory = isArrayType(typeName) ? 1 : memoryOf(name, false, false)
+      if (memory > 1 && !COUNTED_TYPES.test(name) && !this.#isEnum(typeName)) this.#keepArgument(size, memory)
     }
     if (!arg.A_Const && size.kind !== 'json') {
       this.#search(size, COSTS.get(name) ?? ((typeName?.arrayBounds ?? []).length > 0 ? LIST_COST : 0))
@@ -1074,7 +1111,7 @@ class Growth implements Grown {
     // The result of a cast of a parameter stays in memory for each place that has the cast.
     if (arg.ParamRef && !isNumber(made)) this.#values.add({ params: Math.max(made.times - 1, 0) })
     const isComputed = size.isDocument ? undefined : made.isComputed
-    return { ...made, isNumeric, isDocument, isComputed }
+    return { ...made, isNumeric, isDocument, isComputed, written: writtenAs(name, isArrayType(typeName)) }
   }
 
   #isEnum(type: Struct<'TypeName'> | undefined): boolean {
@@ -1082,19 +1119,45 @@ class Growth implements Grown {
     return this.#exposed.type(schema, name)?.kind === 'enum'
   }
 
-  /** Counts what a call keeps of an argument until the row ends, in copies of it. Throws Refusal. */
-  #keepArgument(size: Size, { made, given, collected = 0 }: { made: number; given: number; collected?: number }): void {
-    if (isNumber(size) || size.isComputed === true) return
+  /**
+   * Counts what a call, an operator or a cast keeps of an argument until the row ends: `by` copies of it. `stored` says
+   * how many copies of a value as a table stores it. Throws Refusal.
+   */
+  #keepArgument(size: Size, by: number, stored = 0): void {
+    if (by === 0 || isNumber(size) || size.isComputed === true) return
     const isCollectedValue = isCollected(size)
     const isParam = isGivenOnly(size)
-    const copies = isParam ? size.times : size.isAssumed === true ? 0 : copiesOfOthers(size)
+    const others = copiesOfOthers(size)
+    const copies = isParam ? size.times : size.isAssumed === true ? Math.min(others, 1) : others
+    // The limits of collected documents were measured with the calls that read them.
+    const isCounted = by >= COLLECTED_FACTOR && by < UNKNOWN && size.kind !== 'json'
     this.#values.add({
-      own: ownBytes(size) * made,
-      params: isParam ? copies * made : 0,
-      others: isCollectedValue || isParam ? 0 : copies * given,
-      grown: size.grown === undefined ? 0 : (size.times / size.grown) * made,
-      collected: isCollectedValue && size.kind !== 'json' ? copies * collected : 0,
+      own: ownBytes(size) * by,
+      params: isParam ? copies * by : 0,
+      others: isCollectedValue || isParam ? 0 : copies * by,
+      grown: size.grown === undefined ? 0 : (size.times / size.grown) * by,
+      collected: isCollectedValue && isCounted ? copies * by : 0,
     })
+    if (stored > 0 && !isCollectedValue) this.#values.addCopies(unparted(size), this.#copiesIn(size) * stored)
+  }
+
+  /** Counts the text of a value, while PostgreSQL writes it. Throws Refusal. */
+  #write(size: Size): void {
+    const { written } = size
+    if (written === undefined) return
+    this.#keepArgument(size, written)
+    if (isCollected(size) && size.kind === 'json') this.#values.add({ collected: copiesOfOthers(size) * written })
+  }
+
+  /** Counts a value that PostgreSQL may convert to the type of another one. Throws Refusal. */
+  #convert(size: Size): void {
+    this.#keepArgument(size, size.written === undefined ? 1 : CONVERTED_ARRAY)
+  }
+
+  /** Counts what a path keeps that makes an object of each field. Throws Refusal. */
+  #keepPath(document: Size, path: Node | undefined): void {
+    const text = path && literalText(path)
+    if (path && (text === undefined || text.includes('keyvalue'))) this.#keepArgument(document, KEY_VALUES, KEY_VALUES)
   }
 
   /** Counts an lquery: it keeps an entry for each `|` in it, for each of its levels. Throws Refusal. */
@@ -1112,6 +1175,7 @@ class Growth implements Grown {
       const size = when?.expr && this.size(when.expr)
       if (compared && size) {
         this.#equate([compared, size], 1)
+        for (const each of [compared, size]) this.#convert(each)
         if (compared.kind === 'json') this.#collate('=', [compared, size], 1)
       }
     }
@@ -1119,7 +1183,9 @@ class Growth implements Grown {
     const results = [...args.map(({ CaseWhen: when }) => when?.result), defresult].filter(
       (node) => node && !node.A_Const?.isnull,
     )
-    return greatest(this.#values.either(results.flatMap((node) => (node ? [() => this.size(node)] : []))))
+    const sizes = this.#values.either(results.flatMap((node) => (node ? [() => this.size(node)] : [])))
+    if (sizes.length > 1) for (const size of sizes) this.#convert(size)
+    return greatest(sizes)
   }
 
   /**
@@ -1155,9 +1221,17 @@ class Growth implements Grown {
     else if (!isAny) this.#equate(sides, 1 + copies.left)
     else if (sides[1]) this.#scan(sides[1], EQUAL_COST)
     this.#scanJson(symbol, sides)
-    if (DOCUMENT_OPERATORS.has(symbol)) {
-      for (const side of sides) if (side.kind === 'json') this.#keepArgument(side, DOCUMENT_COPIES)
+    const hasDocument = sides.some((side) => side.kind === 'json' || side.isDocument === true)
+    const kept = keptByOperator(symbol, hasDocument)
+    for (const [at, side] of sides.entries()) {
+      const isList = isAny && at === 1 && given[at]?.A_ArrayExpr === undefined
+      this.#keepArgument(
+        side,
+        isList ? Math.max(kept, CONVERTED_ARRAY) : Math.max(kept, Math.min(side.written ?? 0, 4)),
+      )
+      if (WRITING_OPERATORS.test(symbol)) this.#write(side)
     }
+    if (isPathOperator(symbol) && sides[0]) this.#keepPath(sides[0], given[1])
     const pattern = LEVEL_OPERATORS.test(symbol) ? given.flatMap((side) => literalText(side) ?? []) : []
     for (const text of pattern) this.#values.add({ own: LEVEL_BYTES * levelsIn(text) })
     if (symbol === '/' || symbol === '%') this.#divide(sides)
@@ -1188,7 +1262,8 @@ class Growth implements Grown {
     const part = partOf(column, `${symbol}${name}`)
     const parts = isPart ? new Map([[part, size.times]]) : size.parts
     if (isPart && size.columns) this.#values.notePart(part, scaledColumns(size.columns, 1 / size.times))
-    return { ...size, parts, kind: undefined, isComputed: undefined }
+    const written = symbol === '->>' ? undefined : size.written
+    return { ...size, parts, kind: undefined, isComputed: undefined, written }
   }
 
   #subLink({ subLinkType, testexpr, operName, subselect }: Struct<'SubLink'>): Size {
@@ -1196,11 +1271,12 @@ class Growth implements Grown {
     const outputs = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
     const [first = NOTHING] = outputs
     // IN has no operator.
+    if (tested) for (const each of [tested, ...outputs]) this.#convert(each)
     if (tested) this.#collate(words(operName).at(-1) ?? '=', [tested, total(outputs)], 1)
     this.#noteRows(outputs)
     if (subLinkType === 'ARRAY_SUBLINK') {
       this.#checkCollected([first])
-      return this.#collected(collected(first))
+      return { ...this.#collected(collected(first)), written: Math.max(WRITTEN_ROW, first.written ?? 0) }
     }
     return subLinkType === 'EXPR_SUBLINK' ? notMade(first) : FIXED
   }
@@ -1227,6 +1303,11 @@ class Growth implements Grown {
     this.#scanJson(name, sizes, args)
     const kept = keptByCall(name, call.func_variadic === true)
     for (const size of sizes) this.#keepArgument(size, kept)
+    if (WRITES.test(name)) for (const size of sizes) this.#write(size)
+    if (takesPath(name) && sizes[0]) this.#keepPath(sizes[0], args[1])
+    if (name === 'regexp_split_to_array' && sizes[0] && maySplitLetters(args[1])) {
+      this.#keepArgument(sizes[0], SPLIT_LETTERS, SPLIT_LETTERS)
+    }
     if (WIDENS.test(name) && sizes[0]) this.#widen(sizes[0], groupsKept(name, args, sizes))
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
@@ -1252,11 +1333,13 @@ class Growth implements Grown {
     const joined = (made.columns && joinedBy(name, args)) ?? afterSplit(before, name, args[1])
     const isStretched = name === 'repeat' && sizes[0]?.own === 0 && before === undefined
     const given = made.given !== undefined && joinedBy(name, args) ? PARAMS_MAX : made.given
+    const written = writtenBy(name, total([...sizes, ordered]).written)
     // The elements of an array are short numbers, but the text of it may be a long one.
     const keeps = made.kind === 'number' || KEEPS_ELEMENTS.test(name)
     const digits = keeps ? made.digits : undefined
-    const isSame = made.joined === joined && !isStretched && given === made.given && (keeps || !made.digits)
-    const size = isSame ? made : { ...made, joined, isStretched, given, digits, hasNumbers: undefined }
+    const isKept = (keeps || !made.digits) && written === made.written
+    const isSame = made.joined === joined && !isStretched && given === made.given && isKept
+    const size = isSame ? made : { ...made, joined, isStretched, given, digits, hasNumbers: undefined, written }
     if (!isCollecting(call)) return size
     this.#checkCollected(sizes)
     // Geometries are compared by their boxes, and not each point with each point.
@@ -1778,7 +1861,8 @@ function result(call: Struct<'FuncCall'>, sizes: readonly Size[], paramBytes: nu
     case 'substring':
       return cut(first, countIn(args[2]))
     case 'array_fill':
-      return scaled(first, 2 * (args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1))
+      // An element takes at least four bytes: its length.
+      return scaled({ ...first, own: Math.max(first.own, 4) }, 2 * (args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1))
     case 'replace':
       return replaced(first, lengthOf(args[1]) ?? 1, third, 0, paramBytes)
     case 'regexp_replace': {
@@ -1854,6 +1938,12 @@ function result(call: Struct<'FuncCall'>, sizes: readonly Size[], paramBytes: nu
       }
     }
   }
+}
+
+/** Returns whether the pattern of regexp_split_to_array() may split a text into single letters. */
+function maySplitLetters(pattern: Node | undefined): boolean {
+  const text = pattern && literalText(pattern)
+  return text === undefined || mayMatchNothing(text)
 }
 
 /** Returns the size of a value of a fixed type, which is computed from others. */
@@ -2029,14 +2119,15 @@ function castAs(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> 
   const isArray = isArrayType(typeName)
   const [length = 0, scale = 0] = (typeName?.typmods ?? []).map((each) => Math.abs(wholeNumber(each) ?? 0))
   const elementsMax = isArray ? Math.max(1, size.own / 2 + size.times * STORED_BYTES) : 1
+  const isLiteral = arg?.A_Const !== undefined
   // The server fills values of these types up to their length. For a numeric, `length` and `scale` are its digits.
   if (PADDED.has(name)) {
-    const texts = isArray ? scaled(size, PADDED_ELEMENT) : size
+    const isBits = /bit$/.test(name) && arg?.A_Const === undefined
+    const texts = isArray ? scaled(size, PADDED_ELEMENT) : isBits ? scaled(size, BITS_OF_A_DIGIT) : size
     return { ...texts, own: texts.own + elementsMax * Math.max(length, 1), kind: undefined }
   }
   if (FIXED_TYPES.has(name))
     return isArray ? { ...scaledMade(size, 8), digits: FIXED_BYTES } : { ...fixed([size]), before: size.before }
-  const isLiteral = arg?.A_Const !== undefined
   if (name === 'numeric') {
     if (isArray) return isLiteral || size.hasNumbers ? size : documentOf(size)
     if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
@@ -2083,6 +2174,8 @@ const PADDED_ELEMENT = 8
 const HSTORE_COPIES = 16
 /** The bytes of an element of jsonb[], for each byte of its text. */
 const JSONB_ELEMENT = 800
+/** A hexadecimal digit becomes four bits. */
+const BITS_OF_A_DIGIT = 4
 /** The same for text[]. */
 const TEXT_ELEMENT = 5
 const PARSED_IDENTIFIER = 40
@@ -2112,9 +2205,12 @@ function copiesOfOthers({ times, columns }: Size): number {
   return Math.max(Math.min(times, COPIES_COUNTED) - stored, 0)
 }
 
-/** Operators that build a document of the parts of a document, and how many copies of it they keep. */
-const DOCUMENT_OPERATORS: ReadonlySet<string> = new Set(['-', '#-', '||'])
-const DOCUMENT_COPIES = { made: 32, given: 8 }
+/** Operators that may write a side as text. */
+const WRITING_OPERATORS = /^(?:\|\||->>|#>>)$/
+/** The copies of a row or an array that PostgreSQL keeps while it writes them as text. */
+const WRITTEN_ROW = 3
+/** A call that keeps so many copies of a collected value counts for the limit of collected values. */
+const COLLECTED_FACTOR = 8
 
 /** The bytes that an lquery keeps for each of its levels and each `|` (lquery_in() of ltree_io.c). */
 const LEVEL_BYTES = 24
@@ -2320,6 +2416,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let made: Made | undefined
   let joined: Joined | undefined
   let within: ReadonlySet<Copied> | undefined
+  let written = 0
   const columns = copiedBy(sizes, by)
   const addMade = by === Math.max ? greaterOf : bothOf
   for (const size of sizes) {
@@ -2348,6 +2445,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     joined = bothJoined(joined, size.joined)
     if (size.within) within = within ? new Set([...within, ...size.within]) : size.within
     grown = Math.max(grown, size.grown ?? 0)
+    written = Math.max(written, size.written ?? 0)
     for (const [place, count] of size.before) {
       before ??= new Map()
       before.set(place, by(before.get(place) ?? 0, count))
@@ -2376,6 +2474,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isMeasured && !isOpen && { isMeasured }),
     ...(sizes.length > 0 && sizes.every((size) => size.isSorted === true) && { isSorted: true }),
     ...(isShorter && { digits }),
+    ...(written > 0 && { written }),
   }
 }
 

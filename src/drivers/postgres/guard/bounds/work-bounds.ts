@@ -10,12 +10,16 @@ import { collectedIn, measure, withCollected } from './collected-values.ts'
 
 /** The limit on the product of the sizes of two arguments, in bytes as text. */
 const PRODUCT_MAX = 536_870_912
+/** The same for functions that put one argument into the other, often. */
+const JOINED_MAX = 33_554_432
 /** A constant of at most this many bytes needs no bound. */
 const FREE_BYTES = 64
 
 /** For each function: pairs of arguments, by position, whose sizes are multiplied, and the limit of the product. */
 const PAIRS: ReadonlyMap<string, Pairs> = new Map([
-  ...pairs('pg_catalog.array_to_string', PRODUCT_MAX, [0, 1], [0, 2]),
+  ...pairs('pg_catalog.array_to_string', JOINED_MAX, [0, 1], [0, 2]),
+  ...pairs('pg_catalog.replace', JOINED_MAX, [0, 2]),
+  ...pairs('pg_catalog.regexp_replace', JOINED_MAX, [0, 2]),
   // PostgreSQL compares each part of the query with the target, and may replace it by the third query.
   ...pairs('pg_catalog.ts_rewrite', 4_194_304, [0, 1], [0, 2]),
   ...pairs('citext.strpos', PRODUCT_MAX, [0, 1]),
@@ -40,7 +44,7 @@ export function boundedWork(
   name: string,
   args: readonly Node[],
   typedArgs: readonly Typed[],
-  { major, at }: { readonly major: number; readonly at: number | undefined },
+  { major, at, isVariadic }: { readonly major: number; readonly at: number | undefined; readonly isVariadic: boolean },
 ): readonly Node[] {
   const [left, right] = typedArgs
   if (SEEKING.has(name) && left && right) {
@@ -50,6 +54,9 @@ export function boundedWork(
   if (owner === 'pg_catalog' && (name === 'ts_rank' || name === 'ts_rank_cd')) return boundedRank(name, args, at)
   if (owner === 'pg_catalog' && name === 'ts_headline') return boundedHeadline(args, major, at)
   if (owner === 'pg_catalog' && name.endsWith('to_tsquery')) return boundedQueryText(name, args, at)
+  // Then the second argument is a list, which the first one joins.
+  const isList = owner === 'pg_catalog' && name === 'concat_ws' && isVariadic && args.length === 2
+  if (isList) return boundedPair(name, args, args, [1, 0, JOINED_MAX], at)
   const multiplied = PAIRS.get(`${owner}.${name}`) ?? []
   return multiplied.reduce((made: readonly Node[], pair) => boundedPair(name, args, made, pair, at), args)
 }

@@ -616,7 +616,8 @@ function boundedCall(
   const values = given.map((arg) => arg.node)
   const args = boundedLooseSearch(walk.exposed, name, values, written.location)
   if (extension === 'postgis') return spatialArguments(walk.exposed, name, given, written.location)
-  const server = { major: walk.exposed.major, at: written.location }
+  const isVariadic = written.func_variadic === true
+  const server = { major: walk.exposed.major, at: written.location, isVariadic }
   if (extension !== undefined) return boundedWork(extension, name, args, given, server)
   if (schema !== 'pg_catalog') return args
   if (takesPath(name)) return boundedPathArguments(args, written.location)
