@@ -63,7 +63,16 @@ import { rowsKept, sortWhole } from './kept-rows.ts'
 import { CLASSES_WITHIN, readRegex } from './pattern-reader.ts'
 import { flagsOf, GROUPS_MAX, groupsIn, NESTED_MAX } from './pattern-size.ts'
 import { storedColumn } from './stored-lengths.ts'
-import { LEVELS_TEXT_MAX, levelsIn, SEEKING, seeks } from './work-bounds.ts'
+import {
+  LEVELS_TEXT_MAX,
+  levelsIn,
+  SEEKING,
+  seeks,
+  seeksInLeft,
+  WORD_FUNCTIONS,
+  WORD_OPERATORS,
+  WORD_TEXT_MAX,
+} from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. ICU compares no longer texts in time. */
 const OWN_MAX = 4_194_304
@@ -262,6 +271,9 @@ class Growth implements Grown {
   /** The columns in compared values whose punctuation may be joined, and the number of these comparisons. */
   readonly #joined = new Set<Copied>()
   #joinedTimes = 0
+  /** The columns in which words are sought by pg_trgm, and the number of these searches. */
+  readonly #words = new Set<Copied>()
+  #wordTimes = 0
   /** The comparisons of two texts whose length only the database knows. */
   #openTimes = 0
   #copies: StoredCopies | undefined
@@ -356,6 +368,8 @@ class Growth implements Grown {
     // One comparison takes the square of the length.
     const sorted = SORTED_MAX / Math.sqrt(Math.max(1, this.#joinedTimes))
     for (const columns of this.#joined) this.#limitCompared(columns, COMPARED_MAX / sorted)
+    const most = WORD_TEXT_MAX / Math.sqrt(Math.max(1, this.#wordTimes / FREE_CALLS))
+    for (const columns of this.#words) this.#limitCompared(columns, COMPARED_MAX / most)
     if (this.#compared.size === 0) return copies
     const of = new Map(copies?.of)
     let all = copies?.all ?? 0
@@ -802,6 +816,13 @@ class Growth implements Grown {
     this.#joinedTimes += times
   }
 
+  /** Notes the columns in a text in which pg_trgm seeks a word. */
+  #noteWords(text: Size | undefined, times: number): void {
+    if (!text?.columns) return
+    this.#words.add(text.columns)
+    this.#wordTimes += times
+  }
+
   /** Counts comparisons of values that the query makes, if ICU reads them in full. Throws Refusal. */
   #compare(symbol: string, sides: readonly Size[], times = 1): void {
     this.#collate(symbol, sides, times)
@@ -1239,6 +1260,7 @@ class Growth implements Grown {
     if (symbol === '^') this.#power(given, sides)
     if (isAny) this.#compare(symbol, sides.slice(0, 1), elementsIn(given[1]))
     else this.#compare(kind?.includes('BETWEEN') ? '<' : symbol, sides, 1 + copies.left)
+    if (WORD_OPERATORS.test(symbol)) this.#noteWords(sides[seeksInLeft(symbol) ? 0 : 1], 1 + copies.left)
     if (TRIGRAMS.test(symbol)) for (const side of sides) this.#search(side, TRIGRAM_COST)
     if (kind === 'AEXPR_NULLIF') return sides[0] ?? NOTHING
     if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
@@ -1308,6 +1330,7 @@ class Growth implements Grown {
     if (name === 'regexp_split_to_array' && sizes[0] && maySplitLetters(args[1])) {
       this.#keepArgument(sizes[0], SPLIT_LETTERS, SPLIT_LETTERS)
     }
+    if (WORD_FUNCTIONS.test(name)) this.#noteWords(sizes[1], 1)
     if (WIDENS.test(name) && sizes[0]) this.#widen(sizes[0], groupsKept(name, args, sizes))
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)

@@ -7,6 +7,7 @@ import type { SqlType, Typed } from '../walk/from-items.ts'
 import { Refusal } from '../refusal.ts'
 import type { Level, Walk } from '../walk/scope.ts'
 import { collectedIn, measure, withCollected } from './collected-values.ts'
+import { isStoredColumn } from './mark-runs.ts'
 
 /** The limit on the product of the sizes of two arguments, in bytes as text. */
 const PRODUCT_MAX = 536_870_912
@@ -47,6 +48,7 @@ export function boundedWork(
   { major, at, isVariadic }: { readonly major: number; readonly at: number | undefined; readonly isVariadic: boolean },
 ): readonly Node[] {
   const [left, right] = typedArgs
+  if (WORD_FUNCTIONS.test(name) && right) return [...args.slice(0, 1), boundedWords(right, at), ...args.slice(2)]
   if (SEEKING.has(name) && left && right) {
     const [a, b] = boundedOperands('&&', left, right, at)
     return [a, b, ...args.slice(2)]
@@ -219,6 +221,63 @@ export const SEEKS: ReadonlySet<string> = new Set([
   // The operators of ltree, for arrays.
   ...['@', '^@', '^@>', '^<@', '?@', '?@>', '?<@', '?~', '^?', '^~'],
 ])
+/** Functions and operators of pg_trgm that seek a word in a text. The text is on the side of the greater-than sign. */
+export const WORD_FUNCTIONS = /^(?:strict_)?word_similarity$/
+export const WORD_OPERATORS = /^(?:<<?%|%>>?|<<?<->|<->>>?)$/
+/**
+ * The limit on the bytes of a text in which a word is sought. The time is quadratic, and no cancel ends it: 65,536 bytes
+ * took a second. The columns of tables have a limit together: see #noteWords().
+ */
+export const WORD_TEXT_MAX = 32_768
+
+/** Returns whether an operator in WORD_OPERATORS seeks in its left operand. */
+export function seeksInLeft(symbol: string): boolean {
+  return /^(?:%>|<->>)/.test(symbol)
+}
+
+/** Returns a text in which a word is sought, bounded unless it is a constant or a column. */
+function boundedWords(text: Typed, at: number | undefined): Node {
+  if (literalText(text.node) !== undefined || text.isStored === true || isFolded(text.node)) return text.node
+  const size = steadily(bytesAsText(text.node), [text.node], 'comparison', at)
+  return unlessAny({ what: 'comparison', size, most: WORD_TEXT_MAX }, text.node, at)
+}
+
+/** Returns whether the text is a column in lower case or without accents, of which an index may exist. */
+function isFolded({ FuncCall: called }: Node): boolean {
+  const [arg, ...others] = called?.args ?? []
+  const isKnown = /^(?:lower|upper|unaccent)$/.test(words(called?.funcname).at(-1) ?? '')
+  return isKnown && arg !== undefined && others.length === 0 && (isStoredColumn(arg) || isFolded(arg))
+}
+
+/** Operators of paths and polygons whose time is the product of the points. Other types have some of them, too. */
+const SHAPE_OPERATORS: ReadonlySet<string> = new Set(['<->', '?#'])
+const SHAPE = /^(?:path|polygon)$/
+/** The limit on the product of two paths or polygons: 4,096 bytes each. 14 million pairs of points took 10 seconds. */
+const SHAPES_MAX = 16_777_216
+
+function isShape({ type }: Typed): boolean {
+  return type?.kind === 'named' && SHAPE.test(type.name)
+}
+
+/** Returns the operands of `<->` and `?#`, bounded if they are shapes or may be. Throws Refusal. */
+function boundedShapes(left: Typed, right: Typed, at: number | undefined): readonly [Node, Node] {
+  const [a, b] = [asShape(left, right), asShape(right, left)]
+  const product = operator('*', bytesAsText(a), bytesAsText(b))
+  const isKnown = isShape(left) || isShape(right)
+  const mayBe = operator('~', cast(call('pg_typeof', a), 'text'), constant(SHAPE.source.replace('?:', '')))
+  const weighted = operator('*', product, whole(PRODUCT_MAX / SHAPES_MAX))
+  const size = steadily(isKnown ? product : either(mayBe, weighted, product), [a, b], 'comparison', at)
+  const bound = { what: 'comparison', size, most: isKnown ? SHAPES_MAX : PRODUCT_MAX }
+  const isFirst = left.isStored !== true && kindOf(left) !== 'constant'
+  return isFirst ? [unlessAny(bound, a, at), b] : [a, unlessAny(bound, b, at)]
+}
+
+/** Returns a parameter without a type beside a shape as such a shape, because the bound reads it as a text, too. */
+function asShape({ node, type }: Typed, other: Typed): Node {
+  const isUntyped = type === null && node.ParamRef !== undefined
+  return isUntyped && other.type?.kind === 'named' && isShape(other) ? cast(node, other.type.name) : node
+}
+
 /** Functions that compare like the operators in SEEKS. */
 export const SEEKING: ReadonlySet<string> = new Set([
   ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
@@ -245,10 +304,15 @@ export function boundedOperands(
 ): readonly [Node, Node] {
   const sides: readonly [Node, Node] = [left.node, right.node]
   if (!mayBeCollection(left) || !mayBeCollection(right)) return sides
+  if (WORD_OPERATORS.test(symbol)) {
+    return seeksInLeft(symbol) ? [boundedWords(left, at), right.node] : [left.node, boundedWords(right, at)]
+  }
   if (symbol === '-' && !isType(left.type, 'jsonb') && right.type?.kind !== 'array') return sides
   const [a, b] = [kindOf(left), kindOf(right)]
-  if (a === 'small' || b === 'small' || (a === 'constant' && b !== 'made') || (b === 'constant' && a !== 'made'))
-    return sides
+  if (a === 'small' || b === 'small') return sides
+  const mayBeShapes = [left, right].every((side) => side.type === null || isShape(side))
+  if (SHAPE_OPERATORS.has(symbol) && mayBeShapes) return boundedShapes(left, right, at)
+  if ((a === 'constant' && b !== 'made') || (b === 'constant' && a !== 'made')) return sides
   const what = 'comparison'
   if (a !== b && (a === 'stored' || b === 'stored')) {
     const made = a === 'stored' ? right.node : left.node
