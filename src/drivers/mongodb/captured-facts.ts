@@ -32,11 +32,8 @@ export interface MongoTableDetail {
    * catalogs of earlier versions.
    */
   readonly collated?: boolean
-  /**
-   * Present for a time series, and for a view of one. `meta` is the metaField of a time series. It is null for a view,
-   * or if the login may not see the options. Absent in catalogs of earlier versions.
-   */
-  readonly timeSeries?: { readonly meta: string | null }
+  /** True for a view of a time series. Absent in catalogs of earlier versions. */
+  readonly ofSeries?: boolean
 }
 
 /** The field `detail` of a CatalogColumn that is a path. */

@@ -64,7 +64,7 @@ async function tableOf(
     indexedPaths: [...new Set(indexes.flatMap(({ leads }) => (leads === null ? [] : [leads])))],
     complete: sampled.complete,
     collated: await isCollated(db, found, signal),
-    ...timeSeriesOf(found, all),
+    ofSeries: isOfSeries(found, all),
   }
   return {
     schema: db.databaseName,
@@ -80,12 +80,8 @@ async function tableOf(
   }
 }
 
-/** A view has no metaField, because its stages may rename fields. */
-function timeSeriesOf(found: FoundCollection, all: readonly FoundCollection[]): Pick<MongoTableDetail, 'timeSeries'> {
-  if (found.kind === 'timeseries') {
-    const meta: unknown = found.options['timeseries']?.metaField
-    return { timeSeries: { meta: typeof meta === 'string' ? meta : null } }
-  }
+/** Returns whether a view reads a time series, also through other views. */
+function isOfSeries(found: FoundCollection, all: readonly FoundCollection[]): boolean {
   const seen = new Set<FoundCollection>()
   let at: FoundCollection | undefined = found
   while (at?.kind === 'view' && !seen.has(at)) {
@@ -93,7 +89,7 @@ function timeSeriesOf(found: FoundCollection, all: readonly FoundCollection[]): 
     const viewOn: unknown = at.options['viewOn']
     at = all.find(({ name }) => name === viewOn)
   }
-  return at?.kind === 'timeseries' ? { timeSeries: { meta: null } } : {}
+  return found.kind === 'view' && at?.kind === 'timeseries'
 }
 
 /**

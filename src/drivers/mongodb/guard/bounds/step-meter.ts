@@ -49,7 +49,7 @@ const COPIES_MAX = 300_000
 /** A condition, and a branch beside which there is a condition, take as long as this many more values. */
 const CONDITION_COPIED = 4
 /** This many bytes of a value take as long as one more value. */
-const BYTES_COPIED = 500
+export const BYTES_COPIED = 500
 /** This many steps take as long as one more value. */
 const STEPS_COPIED = 20
 /** A comparison of an excluded value or of an array takes up to 300 ns for each index, as long as two values. */
@@ -100,9 +100,12 @@ export class Conjunction {
     return this.#within + beside + this.#compared * Math.max(1, this.#branches)
   }
 
-  /** `steps` are those of a collation, which reads the values again for each copy. */
-  condition(values: number, bytes: number, steps = 0): void {
-    this.#values += CONDITION_COPIED + values + bytes / BYTES_COPIED + steps / STEPS_COPIED
+  /**
+   * Adds a test with this many values. mongod may make several conditions of it. `steps` are those of a collation, which
+   * reads the values again for each copy.
+   */
+  condition(values: number, bytes: number, { steps = 0, conditions = 1 } = {}): void {
+    this.#values += conditions * CONDITION_COPIED + values + bytes / BYTES_COPIED + steps / STEPS_COPIED
   }
 
   /** The planner makes an interval between each two excluded values. For each condition, it makes all intervals again. */
@@ -131,7 +134,7 @@ export class Conjunction {
     this.#arraysWithin += arrays
   }
 
-  /** Adds an $in on a measurement of a time series. mongod rewrites it to an $or of two conditions for each value. */
+  /** Adds an $in on a measurement of a time series. mongod rewrites it to an $or of as many branches. */
   rewritten(values: number): void {
     this.#branches = Math.max(this.#branches, values)
   }
@@ -194,9 +197,11 @@ export class Load {
   readonly collation: Collation | null
   #steps = 0
   #kept = 0
-  #pipeline: Filters = { all: new Conjunction(), joined: [], timeSeries: null }
+  #pipeline: Filters = { all: new Conjunction(), joined: [] }
   /** The conditions of each pipeline. mongod plans the pipeline of a $lookup or $unionWith separately. */
   readonly #conjunctions: Conjunction[] = [this.#pipeline.all]
+  /** True if a collection of the query is a time series. */
+  #readsSeries = false
   readonly #alternatives = new Pairs()
   readonly #branches = new Pairs()
   readonly #paths = new Set<string>()
@@ -221,11 +226,12 @@ export class Load {
     )
   }
 
-  /** Counts the filters of a joined pipeline apart. `timeSeries` is null if its collection is not a time series. */
-  apart<T>(timeSeries: TimeSeries | null, body: () => T): T {
+  /** Counts the filters of a pipeline or a join apart. */
+  apart<T>({ isSeries }: { readonly isSeries: boolean }, body: () => T): T {
     const before = this.#pipeline
-    const own: Filters = { all: new Conjunction(), joined: [], timeSeries }
+    const own: Filters = { all: new Conjunction(), joined: [] }
     this.#pipeline = own
+    this.#readsSeries ||= isSeries
     this.#conjunctions.push(own.all)
     try {
       return body()
@@ -235,12 +241,9 @@ export class Load {
     }
   }
 
-  /** Returns whether a path of the current pipeline may be a measurement of a time series. */
-  isMeasurement(path: string): boolean {
-    const { timeSeries } = this.#pipeline
-    if (timeSeries === null) return false
-    const { meta } = timeSeries
-    return meta === null || !(path === meta || path.startsWith(`${meta}.`))
+  /** True if mongod may rewrite a list of values to an $or. It moves filters into the joins before them. */
+  get readsSeries(): boolean {
+    return this.#readsSeries
   }
 
   /**
@@ -304,12 +307,6 @@ interface Filters {
   readonly all: Conjunction
   /** The filters of the joins that come earlier in the pipeline. */
   readonly joined: Conjunction[]
-  readonly timeSeries: TimeSeries | null
-}
-
-/** What introspection knows of a time series. `meta` is its metaField, or null if that is unknown or missing. */
-export interface TimeSeries {
-  readonly meta: string | null
 }
 
 function rounded(n: number): string {
@@ -357,8 +354,8 @@ export class Meter {
     return this.#load.collation
   }
 
-  isMeasurement(path: string): boolean {
-    return this.#load.isMeasurement(path)
+  get readsSeries(): boolean {
+    return this.#load.readsSeries
   }
 
   plan(filter: BsonDocument, name: string, condition: Planned): void {

@@ -9,7 +9,6 @@ import type { MongoCapture } from '../../captured-facts.ts'
 import { isDetail } from '../read-collections.ts'
 import { SMALL, STORED, stored, type Extent } from '../bounds/value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
-import type { TimeSeries } from '../bounds/step-meter.ts'
 import type { BsonDocument } from '../../confined-query.ts'
 import { closed, isPlace, WHOLE, type Shape } from './document-shape.ts'
 import type { Hint } from '../refusals/refusal.ts'
@@ -29,8 +28,8 @@ export interface ExposedCollection {
   readonly tops: readonly string[]
   /** True for a view or a time series. The server puts its own stages before the guard's stages. */
   readonly rewritten: boolean
-  /** Null if the collection is not a time series, and no view of one. */
-  readonly timeSeries: TimeSeries | null
+  /** True for a time series, and for a view of one. */
+  readonly isSeries: boolean
   /** False only if texts are known to be compared byte by byte. */
   readonly collated: boolean
 }
@@ -92,14 +91,9 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
     extents: extentsOf(table),
     tops: [...root.keys()],
     rewritten: table.kind === 'view' || table.kind === 'time-series collection',
-    timeSeries: (isDetail(table.detail) ? table.detail.timeSeries : undefined) ?? assumedSeries(table),
+    isSeries: table.kind === 'time-series collection' || (isDetail(table.detail) && table.detail.ofSeries === true),
     collated: !isDetail(table.detail) || table.detail.collated !== false,
   }
-}
-
-/** Catalogs of earlier versions do not tell the metaField. */
-function assumedSeries(table: CatalogTable): TimeSeries | null {
-  return table.kind === 'time-series collection' ? { meta: null } : null
 }
 
 /** The lengths of arrays come from the sampled documents. */

@@ -23,7 +23,7 @@ export function confinePipeline(
   variables: Variables<Extent>,
   isRead = true,
 ): Flow {
-  return whole.load.apart(collection.timeSeries, () =>
+  return whole.load.apart(collection, () =>
     confineOn(whole, collection, checkStages(pipeline, whole), variables, isRead),
   )
 }

@@ -24,7 +24,7 @@ import {
   textsOf as textsOfValue,
   type Compared,
 } from '../bounds/collation.ts'
-import { Conjunction, type Planned } from '../bounds/step-meter.ts'
+import { Conjunction, type Meter, type Planned } from '../bounds/step-meter.ts'
 import { searchSteps, STEP_READS } from '../bounds/operator-steps.ts'
 import { parsePattern, WORK_EACH, type ParsedPattern } from '../body/pattern-tree.ts'
 import { hold, locate, type Located, type Scope } from '../documents/scope.ts'
@@ -143,7 +143,7 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
     const { planned } = walk
     const { tests, values, chosen } = planned
     const all = alternatives(name, below)
-    const isCompared = name === '$or' && !isOneList(all, above, walk)
+    const isCompared = name === '$or' && !isOneList(all, walk.scope)
     const confined = (branch: Bson): BsonDocument => {
       const before = planned.values
       const printed = conditions(branch, above, walk)
@@ -164,11 +164,11 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
   }
   if (name === '$expr' && above === '') {
     walk.hoistable = false
-    countCompared(below, walk.planned, walk.scope.meter.collation !== null)
+    countCompared(below, walk.planned, walk.scope.meter)
     const [{ printed }, { bytes }] = walk.scope.meter.workOf(() => computed(below, walk.scope))
     // mongod computes constant parts before it plans the filter.
     const steps = walk.scope.meter.collation === null ? 0 : bytes.constant * BYTE_STEPS
-    walk.planned.all.condition(0, bytes.constant, steps)
+    walk.planned.all.condition(0, bytes.constant, { steps })
     return printed
   }
   if (name.startsWith('$')) throw refusedName(name)
@@ -200,9 +200,9 @@ function either<T>(branches: readonly Bson[], planned: Plan, read: (branch: Bson
  * Returns whether mongod rewrites an $or to one $in, and plans it as one condition. Otherwise, the planner sorts all
  * values for each branch.
  */
-function isOneList(branches: readonly Bson[], above: string, { scope }: Walk): boolean {
+function isOneList(branches: readonly Bson[], { meter }: Scope): boolean {
   const [path, ...others] = new Set(branches.map(equalPath))
-  return typeof path === 'string' && others.length === 0 && !scope.meter.isMeasurement(above + path)
+  return path !== null && others.length === 0 && !meter.readsSeries
 }
 
 /** Returns the path if a condition only compares it with a value that may be in the list of an $in. */
@@ -269,19 +269,23 @@ const COMPARISONS = new Set(['$eq', '$gt', '$gte', '$lt', '$lte'])
  * Counts the comparisons and the $or in an $expr. mongod makes conditions of them, even of those inside a $cond that it
  * replaces by one of its parts.
  */
-function countCompared(value: Bson, planned: Plan, isCollated: boolean): void {
-  if (isArray(value)) for (const each of value) countCompared(each, planned, isCollated)
+function countCompared(value: Bson, planned: Plan, meter: Meter): void {
+  if (isArray(value)) for (const each of value) countCompared(each, planned, meter)
   if (!isDocument(value)) return
   for (const [name, below] of Object.entries(value)) {
     if (COMPARISONS.has(name) || name === '$in') {
       const values = name === '$in' ? listed(below) : 1
       planned.tests++
       planned.alternatives.push(values)
-      planned.all.condition(values, bytesIn(below), isCollated ? sortedSteps(textsIn(below)) : 0)
+      if (values > 1 && meter.readsSeries) countRewritten(values, planned)
+      else
+        planned.all.condition(values, bytesIn(below), {
+          steps: meter.collation === null ? 0 : sortedSteps(textsIn(below)),
+        })
     }
     const { tests, chosen } = planned
-    if (name === '$or' && isArray(below)) either(below, planned, (branch) => countCompared(branch, planned, isCollated))
-    else if (name !== '$literal') countCompared(below, planned, isCollated)
+    if (name === '$or' && isArray(below)) either(below, planned, (branch) => countCompared(branch, planned, meter))
+    else if (name !== '$literal') countCompared(below, planned, meter)
     if (name === '$or' && isArray(below) && below.length > 1) {
       planned.choices++
       planned.chosen = chosen + planned.tests - tests
@@ -289,11 +293,19 @@ function countCompared(value: Bson, planned: Plan, isCollated: boolean): void {
   }
 }
 
-/** Returns the length of the list of an $in, or 1 if the list is computed. */
+/** Returns whether mongod can compute the expression before it reads a document. */
+function readsNothing(expression: Bson): boolean {
+  if (typeof expression === 'string') return !expression.startsWith('$')
+  const parts = isArray(expression) ? expression : isDocument(expression) ? Object.values(expression) : []
+  return parts.every(readsNothing)
+}
+
+/** Returns the length of the list of an $in: 1 if it is computed for each document, and LIST_MAX for a computed constant. */
 function listed(args: Bson): number {
   const list = isArray(args) ? args[1] : undefined
-  const values = isDocument(list) ? list['$literal'] : list
-  return isArray(values) ? values.length : 1
+  const values = isDocument(list) && '$literal' in list ? list['$literal'] : list
+  if (isArray(values)) return values.length
+  return isDocument(values) && readsNothing(values) ? LIST_MAX : 1
 }
 
 const HINT =
@@ -312,13 +324,14 @@ function refusedName(name: string): Error {
 function countTests(
   found: Located,
   walk: Walk,
-  { times = 1, patterns = [], texts = NO_TEXTS, isRewritten = false }: Tests,
+  { times = 1, patterns = [], texts = NO_TEXTS, conditions = 1, isRewritten = false }: Tests,
 ): void {
   const { meter } = walk.scope
-  walk.planned.tests++
+  walk.planned.tests += conditions
   walk.planned.values += texts.count
+  const steps = meter.collation === null ? 0 : sortedSteps(texts.total)
   if (isRewritten) countRewritten(texts.count, walk.planned)
-  else walk.planned.all.condition(texts.count, texts.size, meter.collation === null ? 0 : sortedSteps(texts.total))
+  else walk.planned.all.condition(texts.count, texts.size, { steps, conditions })
   const tested = measuredAt(found, walk)
   const { bytes, isSingle } = tested
   const indexes = found.components.filter((name, n) => n > 0 && isPlace(name)).length
@@ -347,9 +360,12 @@ function countTests(
   }
 }
 
-/** Counts an $in on a measurement of a time series as the $or to which mongod rewrites it. */
+/** The conditions of a branch of the $or. A measurement needs two, and the time needs six. */
+const CONDITIONS_REWRITTEN = 6
+
+/** Counts the $in of a query that reads a time series as the $or to which mongod rewrites it. */
 function countRewritten(values: number, planned: Plan): void {
-  const conditions = 2 * values
+  const conditions = CONDITIONS_REWRITTEN * values
   planned.choices++
   planned.tests += conditions
   planned.chosen += conditions
@@ -425,6 +441,8 @@ interface Tests {
   readonly times?: number
   readonly patterns?: readonly ParsedPattern[]
   readonly texts?: Texts
+  /** The number of conditions that mongod makes of the test. */
+  readonly conditions?: number
   /** True if mongod rewrites the test to an $or. */
   readonly isRewritten?: boolean
 }
@@ -525,7 +543,8 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
     times: timesOf(name, operand),
     patterns: patternsOf(operand, name, own),
     texts: textsOf(name, operand),
-    isRewritten: name === '$in' && isArray(operand) && operand.length > 1 && walk.scope.meter.isMeasurement(path),
+    conditions: name === '$all' && isArray(operand) ? operand.length : 1,
+    isRewritten: name === '$in' && isArray(operand) && operand.length > 1 && walk.scope.meter.readsSeries,
   })
   // mongod parses the stored shape for each test.
   if (name.startsWith('$geo')) {

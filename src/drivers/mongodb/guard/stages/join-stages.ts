@@ -27,7 +27,7 @@ import { fieldsHint, resolve, withVariables, type Located, type Scope } from '..
 import { confinePipeline } from './confine-pipeline.ts'
 import { checkWeight, union, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
 import { atLeast } from '../allowed/minimum-versions.ts'
-import { copiesBeside, Meter } from '../bounds/step-meter.ts'
+import { BYTES_COPIED, copiesBeside, Meter } from '../bounds/step-meter.ts'
 
 function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
   const text = textOf(of, name)
@@ -101,7 +101,7 @@ function equality(
   const { components } = within(read, 'localField', () => withoutIndexes(localField, flow.scope))
   within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
   const sought = valueAt(flow.shape, components)
-  const copies = copiesIn(read['pipeline'])
+  const copies = Math.max(copiesIn(read['pipeline']), copiesInList(from, read['pipeline']))
   countSought(sought, valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow, copies)
   if (!sought.isSingle) {
     const lists = sizeOf(listsAt([DOCUMENT, ...components].join('.')))
@@ -117,6 +117,18 @@ function copiesIn(pipeline: Bson | undefined): number {
     branches.length,
     branches.reduce((all, each) => all + each, 0),
   )
+}
+
+/** On a time series, mongod rewrites the values that it looks up to an $or, and copies each condition into its branches. */
+function copiesInList({ isSeries }: ExposedCollection, conditions: Bson | undefined): number {
+  return isSeries ? copiesBeside(1, conditionsIn(conditions)) : 1
+}
+
+/** Returns the number of values in the filters of a pipeline. A long text counts as several. */
+function conditionsIn(value: Bson | undefined): number {
+  if (isArray(value)) return value.reduce<number>((all, each) => all + conditionsIn(each), 0)
+  if (isDocument(value)) return Object.values(value).reduce<number>((all, each) => all + conditionsIn(each), 0)
+  return value === undefined ? 0 : 1 + (typeof value === 'string' ? Math.floor(value.length / BYTES_COPIED) : 0)
 }
 
 /** Returns the number of branches of each $or in a pipeline. */
@@ -255,13 +267,14 @@ export function graphLookup(value: Bson, flow: Flow): void {
   within(read, 'connectToField', () => checkNullAlike(connectToField, raw))
   const { maxDepth } = read
   const depthField = depthOf(read['depthField'], raw)
-  const restriction = restrictionOf(read['restrictSearchWithMatch'], {
-    ...raw,
-    meter: new Meter(flow.whole.load, true),
-  })
+  const { load } = flow.whole
+  const restriction = load.apart(from, () =>
+    restrictionOf(read['restrictSearchWithMatch'], { ...raw, meter: new Meter(load, true) }),
+  )
   flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
   const start = computed(read['startWith'], flow.scope)
-  countSought(start.extent, valueAt(raw.shape, connectToField.split('.')), flow)
+  const found = valueAt(raw.shape, connectToField.split('.'))
+  countSought(start.extent, found, flow, copiesInList(from, read['restrictSearchWithMatch']))
   flow.scope.meter.step(plus(scaled(start.extent.items, 3), hashedSteps(start.extent)))
   flow.out.push({
     $graphLookup: {
