@@ -51,7 +51,31 @@ const HEAVY = [
 ]
 
 /** These heavy files share processes too, because each would import the service and Playwright, and start Chromium. */
-const IN_BROWSER = 'test/console/*.test.ts'
+const IN_BROWSER = ['test/console/*.test.ts']
+
+/**
+ * These heavy files share processes too, because each would import the service. They change nothing that all files of a
+ * process share, and measure nothing of their own process.
+ */
+const IN_THREES = [
+  'test/process/connector-*.test.ts',
+  'test/process/datasource-faults.test.ts',
+  'test/process/draining.test.ts',
+  'test/process/health.test.ts',
+  'test/process/killed.test.ts',
+  'test/process/replica*.test.ts',
+  'test/process/store-down.test.ts',
+  'test/process/unread-answers.test.ts',
+  'test/process/upkeep.test.ts',
+  'test/attacks/documentation.test.ts',
+  'test/attacks/profiles.test.ts',
+  'test/attacks/*/connector.test.ts',
+  'test/attacks/postgres/existence.test.ts',
+  'test/attacks/postgres/growth.test.ts',
+  'test/attacks/postgres/http.test.ts',
+  'test/attacks/postgres/partitions.test.ts',
+  'test/attacks/postgres/wide.test.ts',
+]
 
 /** These heavy files take longest. They start first, so that none runs alone at the end while other cores are idle. */
 const LONGEST = [
@@ -60,6 +84,9 @@ const LONGEST = [
   'src/sign-in/*.test.ts',
   'test/process/*.test.ts',
   'test/attacks/mongodb/*.test.ts',
+  'src/audit/packs.test.ts',
+  'src/drivers/postgres/guard/hostile-trees.test.ts',
+  'test/drivers/*.test.ts',
   'test/attacks/*/*.test.ts',
 ]
 
@@ -89,7 +116,7 @@ interface Failure {
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
 /** The most files that share a process. All files of a process together import the service once. */
 const FILES_PER_PROCESS = 16
-const BROWSER_FILES_PER_PROCESS = 3
+const HEAVY_FILES_PER_PROCESS = 3
 /** A browser that several files share is closed by a hook of the process, not of the first file. */
 const BROWSER = 'test/support/console.ts'
 /**
@@ -250,20 +277,25 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
 
 /**
  * Returns the programs that run these files, each as a process. In a large run, light files share processes, and so do
- * files that open a browser. They start first, because each of these processes takes as long as a heavy file. Files
- * that run again share nothing.
+ * many heavy files. They start first, because each of these processes takes as long as the longest files. Files that
+ * run again share nothing.
  */
 function programsOf(files: readonly string[], concurrency: number): string[] {
   const isLarge = concurrency > 1 && files.length > concurrency
+  const known = (patterns: readonly string[]): readonly string[] => {
+    const own = new Set(isLarge ? filesOf(patterns) : [])
+    return files.filter((file) => own.has(file))
+  }
   const alone = new Set(filesOf([...HEAVY, ...ALONE]))
-  const browser = new Set(filesOf([IN_BROWSER]))
-  const inBrowser = isLarge ? files.filter((file) => browser.has(file)) : []
+  const inBrowser = known(IN_BROWSER)
+  const inThrees = known(IN_THREES)
   const light = isLarge ? files.filter((file) => !alone.has(file)) : []
-  const left = files.filter((file) => !inBrowser.includes(file) && !light.includes(file))
+  const shares = new Set([...inBrowser, ...inThrees, ...light])
   return [
-    ...programsOfMany(inBrowser, BROWSER_FILES_PER_PROCESS, [BROWSER]),
+    ...programsOfMany(inBrowser, HEAVY_FILES_PER_PROCESS, [BROWSER]),
+    ...programsOfMany(inThrees, HEAVY_FILES_PER_PROCESS),
     ...programsOfMany(light, FILES_PER_PROCESS),
-    ...longestFirst(left).map((file) => join(ROOT, file)),
+    ...longestFirst(files.filter((file) => !shares.has(file))).map((file) => join(ROOT, file)),
   ]
 }
 
