@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import fastify from 'fastify'
 import { z } from 'zod'
 import { turnsDuring } from '../../test/support/turns-during.ts'
+import { HungUp } from '../hang-up.ts'
 import { encode } from '../query/encode-body.ts'
 import { answer, answerPrebuilt } from './send-answer.ts'
 
@@ -66,6 +67,30 @@ test('other requests run between two elements of a list that takes long to write
     values.map(({ n }) => ({ n })),
   )
   assert.ok(turns >= 19, `${turns} turns`)
+})
+
+test('a list is not written to its end for a caller who has hung up', async () => {
+  let written = 0
+  let hangUp = (): void => undefined
+  const slow = z.object({ n: z.number() }).transform((it) => {
+    if (++written === 2) hangUp()
+    const end = performance.now() + 10
+    while (performance.now() < end);
+    return it
+  })
+  const route = { method: 'GET', path: '/', summary: '', answer: z.array(slow), errors: [] } as const
+  const values = Array.from({ length: 20 }, (_, n) => ({ n }))
+  const { promise: ended, resolve } = Promise.withResolvers<unknown>()
+  await using app = fastify()
+  app.get('/', async (_request, reply) => {
+    hangUp = () => void reply.raw.socket?.destroy()
+    await Promise.resolve(answer(reply, route, values)).then(resolve, resolve)
+    return reply.hijack()
+  })
+  const url = await app.listen()
+  await assert.rejects(fetch(url))
+  assert.ok((await ended) instanceof HungUp)
+  assert.ok(written < values.length, `${written} written`)
 })
 
 test('a list is sent whole, whatever its length', async () => {

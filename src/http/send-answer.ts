@@ -5,6 +5,7 @@ import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Route } from '../contract/route-type.ts'
 import { mapInSlices } from '../event-loop-slices.ts'
+import { hangUpOf } from '../hang-up.ts'
 import type { LentJson, Prebuilt, Streamed } from '../operations/operation-types.ts'
 import { isLent, ownJson } from '../operations/prebuilt-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
@@ -38,7 +39,7 @@ export function answer(
 
 /**
  * Parses and writes one element after the other, and lets other requests run in between, because a list may have
- * megabytes.
+ * megabytes. Throws HungUp if the caller hangs up meanwhile.
  */
 async function answerList(
   reply: FastifyReply,
@@ -47,10 +48,11 @@ async function answerList(
   values: readonly unknown[],
   encoding: Encoding | null,
 ): Promise<FastifyReply> {
-  const texts = await mapInSlices(values, (value, n) => {
+  const textOf = (value: unknown, n: number): Buffer => {
     const [sent] = schema.parse([value])
     return Buffer.from(`${n === 0 ? '[' : ','}${JSON.stringify(sent)}`)
-  })
+  }
+  const texts = await mapInSlices(values, textOf, hangUpOf(reply.raw))
   const parts = [...texts, Buffer.from(']')]
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   if (length <= COPIED_BYTES_MAX) return await sendCompressed(reply, status, Buffer.concat(parts), {}, encoding)

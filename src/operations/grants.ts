@@ -12,7 +12,7 @@ export function grantOperations(deps: GrantDeps): Pick<Definitions, Names> {
       run: (at) => narrowGrant(deps, at.call, at.params.grantId, at.body),
     },
     endGrant: (at) => endGrant(deps, at.call, at.params.grantId),
-    listTeamGrants: (at) => listTeamGrants(deps, at.membership),
+    listTeamGrants: (at) => listTeamGrants(deps, at.membership, at.call.signal),
     endTeamForGrant: (at) => endTeamForGrant(deps, at.call, at.membership, at.params.grantId),
   }
 }

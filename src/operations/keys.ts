@@ -26,7 +26,7 @@ export function keyOperations(deps: KeyDeps): Pick<Definitions, Names> {
       run: (at) => rotateKey(deps, at.call, at.params.keyId, at.body),
     },
     revokeKey: (at) => revokeKey(deps, at.call, at.params.keyId),
-    listTeamKeys: (at) => listTeamKeys(deps, at.membership),
+    listTeamKeys: (at) => listTeamKeys(deps, at.membership, at.call.signal),
     endTeamForKey: (at) => endTeamForKey(deps, at.call, at.membership, at.params.keyId),
   }
 }

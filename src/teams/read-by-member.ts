@@ -25,7 +25,7 @@ export function withinTeam<T extends Limited>(shown: T, teamId: TeamId, reachedI
 
 /**
  * Calls `read` for each member who has rows in `table`, and `show` for each row. Returns what is shown, the oldest
- * first. Other requests run between two members and between two rows.
+ * first. Other requests run between two members and between two rows. Throws the reason of the signal when it aborts.
  */
 export async function readByMember<R, T extends Made>(
   db: Store['db'],
@@ -34,6 +34,7 @@ export async function readByMember<R, T extends Made>(
   read: (accountId: AccountId) => Promise<readonly R[]>,
   /** Returns null for a row that is not shown. */
   show: (row: R) => T | null,
+  signal?: AbortSignal,
 ): Promise<readonly T[]> {
   const members = await db
     .selectFrom('memberships')
@@ -44,7 +45,7 @@ export async function readByMember<R, T extends Made>(
     )
     .execute()
   const all: T[] = []
-  const pause = inSlices()
+  const pause = inSlices(signal)
   for (const { account_id } of members) {
     for (const row of await read(account_id)) {
       await pause()

@@ -24,6 +24,7 @@ type Deps = Pick<GrantDeps, 'store' | 'audit' | 'now'>
 export async function listTeamGrants(
   deps: Pick<Deps, 'store' | 'now'>,
   membership: Membership,
+  signal?: AbortSignal,
 ): Promise<readonly TeamGrant[]> {
   const { teamId } = membership
   const at = (deps.now ?? Date.now)()
@@ -38,6 +39,7 @@ export async function listTeamGrants(
       if (!reaches(row, teamId)) return null
       return { ...withinTeam(shownGrant(row), teamId, reachedIds), accountId: row.account_id, email: row.email }
     },
+    signal,
   )
 }
 

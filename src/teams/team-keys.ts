@@ -22,6 +22,7 @@ export type TeamKey = ShownKey & { readonly accountId: string; readonly email: s
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
   membership: Membership,
+  signal?: AbortSignal,
 ): Promise<readonly TeamKey[]> {
   const { teamId } = membership
   const at = (deps.now ?? Date.now)()
@@ -36,6 +37,7 @@ export async function listTeamKeys(
       const { lastClient: _elsewhere, ...key } = shownKey(row, at)
       return { ...withinTeam(key, teamId, reachedIds), accountId: row.account_id, email: row.email }
     },
+    signal,
   )
 }
 
