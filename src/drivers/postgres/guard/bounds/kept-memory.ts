@@ -32,7 +32,7 @@ const PROPORTIONAL = list(`
   quote_literal quote_nullable regexp_count regexp_instr regexp_like regexp_match regexp_matches
   regexp_replace regexp_substr repeat replace reverse right rpad
   rtrim split_part starts_with string_to_array string_to_table strpos substr substring to_ascii to_bin to_hex
-  to_oct translate unicode_assigned unistr upper like_escape similar_to_escape similar_escape text varchar
+  to_oct unicode_assigned unistr upper like_escape similar_to_escape similar_escape text varchar
   bpchar textlen
   bit_count convert convert_from convert_to crc32 crc32c decode encode get_bit get_byte set_bit set_byte
   sha224 sha256 sha384 sha512
@@ -77,6 +77,8 @@ const CALLS: ReadonlyMap<string, number> = new Map([
     `to_jsonb jsonb_build_array jsonb_build_object jsonb_object jsonb_set jsonb_set_lax jsonb_insert jsonb_concat
     jsonb_delete jsonb_delete_path jsonb_strip_nulls`,
   ),
+  // The result has room for four bytes for each letter.
+  ['translate', 4] as const,
   // Control characters become six letters, in a buffer of twice the size.
   ...each(12, 'to_json array_to_json row_to_json json_build_array json_build_object json_object jsonb_pretty'),
   // An item of a document of two bytes becomes an entry of 40 bytes, and a list of items another one.
