@@ -3,8 +3,11 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'node:test'
+import fastify, { type FastifyReply } from 'fastify'
+import { z } from 'zod'
 import { until } from '../../test/support/until.ts'
 import { holdConnections, PATIENCE, type ConnectionLimits, type Connections } from './connections.ts'
+import { answer, answerPrebuilt } from './send-answer.ts'
 
 /** Larger than the buffers of the operating system for one connection. */
 const LARGE = Buffer.alloc(32 << 20, 'x')
@@ -98,6 +101,41 @@ test('if too many bytes are unread, the oldest unread answer of the address with
   await until('the whole answer of the other address', () => other.bytesRead > LARGE.length || other.closed)
   assert.ok(other.bytesRead > LARGE.length)
 })
+
+const list = { method: 'GET', path: '/', summary: '', answer: z.array(z.string()), errors: [] } as const
+const texts = Array.from({ length: 32 }, () => 'x'.repeat(1 << 20))
+const sentInSlices: Readonly<Record<string, (reply: FastifyReply) => unknown>> = {
+  'the rows of a query': (reply) =>
+    answerPrebuilt(
+      reply,
+      200,
+      { json: { byteLength: LARGE.length, parts: [LARGE], release: () => undefined } },
+      undefined,
+    ),
+  'a long list': (reply) => answer(reply, list, texts),
+}
+
+for (const [what, send] of Object.entries(sentInSlices)) {
+  test(`the bytes of ${what}, which are sent in slices, count as unread until the whole answer is sent`, async () => {
+    await using app = fastify({ forceCloseConnections: true })
+    app.get('/', async (_request, reply) => await send(reply))
+    const unreadBytesPerAddress = 3 * LARGE.length + (1 << 20)
+    const held = holdConnections(app.server, MANY, () => 'id', { ...PATIENCE, unreadBytesPerAddress })
+    const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+    const sockets = Array.from({ length: 5 }, () => connect({ port: Number(port), host: '127.0.0.1' }))
+    for (const socket of sockets) {
+      socket.on('error', () => undefined)
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    }
+    await until('two closed connections', () => held.unread === 2)
+    assert.equal(held.open, 3)
+    assert.ok(held.unreadBytes >= 3 * LARGE.length && held.unreadBytes <= unreadBytesPerAddress)
+    for (const socket of sockets) socket.resume()
+    await until('no unread answer', () => held.unreadBytes === 0)
+    assert.deepEqual([held.unread, held.open], [2, 3])
+    for (const socket of sockets) socket.destroy()
+  })
+}
 
 test('if the limit of connections is reached, a new connection replaces one with an unread answer', async () => {
   await using opened = await open({ max: 2, maxPerAddress: null }, {})

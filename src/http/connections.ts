@@ -5,6 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf } from '../auth/client-network.ts'
 import { endHttpParsing } from '../end-http-parsing.ts'
+import { heldBytesOf } from './held-bytes.ts'
 import { REQUEST_ID } from './request-id.ts'
 
 /** The state of a connection whose requests query-connection.ts reads without node:http. */
@@ -305,10 +306,12 @@ class HeldConnections implements Connections {
   }
 }
 
-/** Returns how many bytes Node keeps because the operating system has not accepted them. */
+/** Returns how many bytes are in memory because the operating system has not accepted them. */
 function unreadBytesOf(socket: Socket): number {
+  // The bytes in the socket are slices of those that are held.
+  const held = heldBytesOf(socket)
   // writableLength counts the characters of a text. The other number counts the bytes of the current write.
-  return socket.writableLength === 0 ? 0 : Math.max(socket.writableLength, queuedBytesOf(socket))
+  return socket.writableLength === 0 ? held : Math.max(held, socket.writableLength, queuedBytesOf(socket))
 }
 
 /** Also grows during a long write. */

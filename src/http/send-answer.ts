@@ -9,6 +9,7 @@ import { hangUpOf } from '../hang-up.ts'
 import type { LentJson, Prebuilt, Streamed } from '../operations/operation-types.ts'
 import { isLent, ownJson } from '../operations/prebuilt-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
+import { holdBytes } from './held-bytes.ts'
 import { slicesOf } from './shared-bytes.ts'
 
 /**
@@ -56,6 +57,7 @@ async function answerList(
   const parts = [...texts, Buffer.from(']')]
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   if (length <= COPIED_BYTES_MAX) return await sendCompressed(reply, status, Buffer.concat(parts), {}, encoding)
+  holdBytes(reply, length)
   return reply.code(status).headers(headersOf()).header('content-length', length).send(slicesOf(parts))
 }
 
@@ -149,6 +151,7 @@ function sendLent(
 ): FastifyReply {
   // 'close' comes after the last write, or when the socket ends. Then the memory can be used again.
   reply.raw.once('close', () => json.release())
+  holdBytes(reply, json.byteLength)
   return reply
     .code(status)
     .headers(headersOf(headers))
