@@ -7,8 +7,19 @@ export class HungUp extends Error {
   override readonly name = 'HungUp'
 }
 
-/** Aborts with HungUp, also if the response is already closed, but not after the answer was sent. */
+const signals = new WeakMap<ServerResponse, AbortSignal>()
+
+/**
+ * Returns a signal that aborts with HungUp, also if the response is already closed, but not after the answer was sent.
+ * Each call for a response returns the same signal.
+ */
 export function hangUpOf(response: ServerResponse): AbortSignal {
+  const signal = signals.get(response) ?? listen(response)
+  signals.set(response, signal)
+  return signal
+}
+
+function listen(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const closed = () => {
     if (!response.writableFinished) controller.abort(new HungUp('the caller hung up'))

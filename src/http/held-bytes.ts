@@ -5,11 +5,18 @@ import type { FastifyReply } from 'fastify'
 
 const held = new WeakMap<Socket, number>()
 
-/** Counts the bytes until the whole answer is sent, or the socket ends, because all of them stay in memory until then. */
-export function holdBytes(reply: FastifyReply, bytes: number): void {
+/**
+ * Counts the bytes until the whole answer is sent, or the socket ends, because all of them stay in memory until then.
+ * Then calls `release`.
+ */
+export function holdBytes(reply: FastifyReply, bytes: number, release: () => void = () => undefined): void {
   const { socket } = reply.request.raw
   held.set(socket, heldBytesOf(socket) + bytes)
-  reply.raw.once('close', () => held.set(socket, heldBytesOf(socket) - bytes))
+  // 'close' comes after the last write, or when the socket ends.
+  reply.raw.once('close', () => {
+    held.set(socket, heldBytesOf(socket) - bytes)
+    release()
+  })
 }
 
 export function heldBytesOf(socket: Socket): number {

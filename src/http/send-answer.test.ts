@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fastify from 'fastify'
 import { z } from 'zod'
 import { turnsDuring } from '../../test/support/turns-during.ts'
-import { HungUp } from '../hang-up.ts'
+import { HungUp, hangUpOf } from '../hang-up.ts'
 import { encode } from '../query/encode-body.ts'
 import { answer, answerPrebuilt } from './send-answer.ts'
 
@@ -67,6 +67,18 @@ test('other requests run between two elements of a list that takes long to write
     values.map(({ n }) => ({ n })),
   )
   assert.ok(turns >= 19, `${turns} turns`)
+})
+
+test('all who ask for the signal of a response share one signal and one listener', async () => {
+  await using app = fastify()
+  app.get('/', async (_request, reply) => {
+    const signal = hangUpOf(reply.raw)
+    const listeners = reply.raw.listenerCount('close')
+    assert.equal(hangUpOf(reply.raw), signal)
+    assert.equal(reply.raw.listenerCount('close'), listeners)
+    return await reply.send('ok')
+  })
+  assert.equal((await app.inject('/')).body, 'ok')
 })
 
 test('a list is not written to its end for a caller who has hung up', async () => {

@@ -149,9 +149,7 @@ function sendLent(
   json: LentJson,
   headers: Readonly<Record<string, string>>,
 ): FastifyReply {
-  // 'close' comes after the last write, or when the socket ends. Then the memory can be used again.
-  reply.raw.once('close', () => json.release())
-  holdBytes(reply, json.byteLength)
+  holdBytes(reply, json.byteLength, () => json.release())
   return reply
     .code(status)
     .headers(headersOf(headers))
