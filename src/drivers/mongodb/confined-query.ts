@@ -45,6 +45,11 @@ export function isArray(value: Bson | undefined): value is readonly Bson[] {
   return Array.isArray(value)
 }
 
+/** Returns the elements of an array, or the values of a document's fields. Other values have none. */
+export function partsIn(value: Bson | undefined): readonly Bson[] {
+  return isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+}
+
 /**
  * Stands for the length of an array in which $group, $bucketAuto or $facet may gather all documents that they read. It
  * is larger than any real length, so that products and sums still show it.

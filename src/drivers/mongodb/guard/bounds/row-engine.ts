@@ -1,7 +1,7 @@
 // Since mongod 6.0, the slot-based engine compiles the stages up to a $group or $lookup, and no timeout ends the
 // compilation. With 900 $cond sums, a query took 1.2 s of processor time, and its explain over 60 s. So large pipelines
 // are kept out of this engine: it compiles neither $redact nor the stages before and after it.
-import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { isArray, isDocument, partsIn, type Bson, type BsonDocument } from '../../confined-query.ts'
 
 /**
  * A pipeline with more parts is kept out of the engine. 300 parts are about 40 $cond sums, for which an explain takes
@@ -20,7 +20,7 @@ export function keepFromCompiling(pipeline: BsonDocument[]): void {
 
 /** Returns `most` minus the number of parts of the value. Stops below 0. A list of constants counts as one part. */
 function partsLeft(value: Bson, most: number): number {
-  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  const parts = partsIn(value)
   let left = most - 1
   if (isArray(value) && parts.every(isConstant)) return left
   for (const part of parts) {

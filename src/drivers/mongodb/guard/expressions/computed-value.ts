@@ -4,7 +4,7 @@ import { expression } from './expression.ts'
 import { sizeOf } from '../bounds/amount.ts'
 import { anything, STORED, type Extent } from '../bounds/value-size.ts'
 import { grown } from '../bounds/growth.ts'
-import { isArray, isDocument, type Bson } from '../../confined-query.ts'
+import { isArray, isDocument, partsIn, type Bson } from '../../confined-query.ts'
 import { variable, type Scope } from '../documents/scope.ts'
 import { closed, find, shapeWith, valueAt, type Shape } from '../documents/document-shape.ts'
 
@@ -58,7 +58,7 @@ const TEXTS = new Set(
 /** True if the expression makes texts or dates only of stored values, so that the query cannot choose their hashes. */
 function isOfStored(value: Bson, scope: Scope): boolean {
   if (typeof value === 'string') return !value.startsWith('$') || shapeOf(value, STORED, scope).isStored === true
-  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  const parts = partsIn(value)
   const isText = isArray(value) || !isDocument(value) || Object.keys(value).every((name) => TEXTS.has(name))
   return isText && parts.every((part) => isOfStored(part, scope))
 }

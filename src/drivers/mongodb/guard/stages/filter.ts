@@ -8,7 +8,7 @@ import { computed } from '../expressions/computed-value.ts'
 import { numberOf } from '../body/parse-ejson.ts'
 import { literal } from '../body/literal.ts'
 import { within } from '../refusals/error-place.ts'
-import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { isArray, isDocument, partsIn, Scalar, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { Broken, refusedLimit, refusedOperator } from '../refusals/refusal.ts'
 import { constant, NONE, plus, product, scaled, type Amount, sizeOf } from '../bounds/amount.ts'
 import { valuesFound, type Extent, isStored, longestAt } from '../bounds/value-size.ts'
@@ -164,10 +164,11 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
   }
   if (name === '$expr' && above === '') {
     walk.hoistable = false
-    countCompared(below, walk.planned, walk.scope.meter)
-    const [{ printed }, { bytes }] = walk.scope.meter.workOf(() => computed(below, walk.scope))
+    const { meter } = walk.scope
+    countCompared(below, walk.planned, meter)
+    const [{ printed }, { bytes }] = meter.workOf(() => computed(below, walk.scope))
     // mongod computes constant parts before it plans the filter.
-    const steps = walk.scope.meter.collation === null ? 0 : bytes.constant * BYTE_STEPS
+    const steps = sortedSteps(meter, { bytes: bytes.constant, marks: 0 })
     walk.planned.all.condition(0, bytes.constant, { steps })
     return printed
   }
@@ -280,7 +281,7 @@ function countCompared(value: Bson, planned: Plan, meter: Meter): void {
       if (values > 1 && meter.readsSeries) countRewritten(values, planned)
       else
         planned.all.condition(values, bytesIn(below), {
-          steps: meter.collation === null ? 0 : sortedSteps(textsIn(below)),
+          steps: sortedSteps(meter, textsIn(below)),
         })
     }
     const { tests, chosen } = planned
@@ -296,8 +297,7 @@ function countCompared(value: Bson, planned: Plan, meter: Meter): void {
 /** Returns whether mongod can compute the expression before it reads a document. */
 function readsNothing(expression: Bson): boolean {
   if (typeof expression === 'string') return !expression.startsWith('$')
-  const parts = isArray(expression) ? expression : isDocument(expression) ? Object.values(expression) : []
-  return parts.every(readsNothing)
+  return partsIn(expression).every(readsNothing)
 }
 
 /** Returns the length of the list of an $in: 1 if it is computed for each document, and LIST_MAX for a computed constant. */
@@ -329,7 +329,7 @@ function countTests(
   const { meter } = walk.scope
   walk.planned.tests += conditions
   walk.planned.values += texts.count
-  const steps = meter.collation === null ? 0 : sortedSteps(texts.total)
+  const steps = sortedSteps(meter, texts.total)
   if (isRewritten) countRewritten(texts.count, walk.planned)
   else walk.planned.all.condition(texts.count, texts.size, { steps, conditions })
   const tested = measuredAt(found, walk)
@@ -372,9 +372,9 @@ function countRewritten(values: number, planned: Plan): void {
   planned.all.rewritten(values)
 }
 
-/** Returns the steps of a collation to read texts of the query once. */
-function sortedSteps({ bytes, marks }: Compared): number {
-  return bytes * BYTE_STEPS + marks
+/** Returns the steps to read texts of the query once by the collation, if there is one. */
+function sortedSteps({ collation }: Meter, { bytes, marks }: Pick<Compared, 'bytes' | 'marks'>): number {
+  return collation === null ? 0 : bytes * BYTE_STEPS + marks
 }
 
 /**
@@ -427,7 +427,7 @@ const LISTS = new Set(['$in', '$nin', '$all'])
 
 function textsIn(value: Bson): Compared {
   if (typeof value === 'string') return comparedWith(value)
-  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  const parts = partsIn(value)
   return parts.map(textsIn).reduce(sumOf, NO_TEXT)
 }
 
@@ -619,7 +619,7 @@ const DECIMAL_STEPS = 5
 
 function comparing(value: Bson): number {
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
-  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  const parts = partsIn(value)
   // The names of an object's fields are compared, too.
   const own = parts.length === 0 ? value : isDocument(value) ? Object.keys(value) : null
   return 1 + bytesIn(own) / STEP_READS + parts.reduce<number>((all, each) => all + comparing(each), 0)

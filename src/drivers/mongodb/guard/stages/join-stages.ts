@@ -13,7 +13,7 @@ import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { within } from '../refusals/error-place.ts'
 import { Flow } from './pipeline-state.ts'
 import { outputPath } from '../body/field-names.ts'
-import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { isArray, isDocument, partsIn, type Bson, type BsonDocument } from '../../confined-query.ts'
 import {
   Broken,
   refusedCollection,
@@ -126,8 +126,8 @@ function copiesInList({ isSeries }: ExposedCollection, conditions: Bson | undefi
 
 /** Returns the number of values in the filters of a pipeline. A long text counts as several. */
 function conditionsIn(value: Bson | undefined): number {
-  if (isArray(value)) return value.reduce<number>((all, each) => all + conditionsIn(each), 0)
-  if (isDocument(value)) return Object.values(value).reduce<number>((all, each) => all + conditionsIn(each), 0)
+  if (isArray(value) || isDocument(value))
+    return partsIn(value).reduce<number>((all, each) => all + conditionsIn(each), 0)
   return value === undefined ? 0 : 1 + (typeof value === 'string' ? Math.floor(value.length / BYTES_COPIED) : 0)
 }
 
@@ -197,8 +197,7 @@ function countCopies(value: Extent, copies: number, { scope: { meter } }: Flow):
 /** Returns how often a pipeline names the variable. */
 function usesOf(name: string, value: Bson | undefined): number {
   if (typeof value === 'string') return value === name || value.startsWith(`${name}.`) ? 1 : 0
-  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
-  return parts.reduce<number>((all, each) => all + usesOf(name, each), 0)
+  return partsIn(value).reduce<number>((all, each) => all + usesOf(name, each), 0)
 }
 
 function rawScope(from: ExposedCollection, flow: Flow): Scope {
