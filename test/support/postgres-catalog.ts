@@ -2,6 +2,7 @@
 // tables that a test adds.
 import {
   CAPTURE_VERSION,
+  type CapturedExtension,
   type CapturedType,
   type PostgresCapture,
   type TableDetail,
@@ -80,6 +81,11 @@ export function type(
     delimiter: ',',
     refused: more.refused ?? null,
   }
+}
+
+/** A trusted extension in the schema `public`. Without `more`, it has no functions and operators. */
+export function extension(name: string, version: string, more: Partial<CapturedExtension> = {}): CapturedExtension {
+  return { name, version, schema: 'public', trusted: true, functions: [], operators: [], shadowed: [], ...more }
 }
 
 /** The exposed part of the shop. `capture` replaces parts of the facts that are captured from a plain PostgreSQL 18. */

@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CapturedExtension } from '../captured-facts.ts'
+import { extension } from '../../../../test/support/postgres-catalog.ts'
 import { readTypes } from './captured-types.ts'
 
-const POSTGIS: CapturedExtension = {
-  name: 'postgis',
-  version: '3.3.2',
-  schema: 'public',
-  trusted: true,
-  functions: [],
-  operators: [],
-  shadowed: [],
-}
+const POSTGIS = extension('postgis', '3.3.2')
 
 /** Columns of a row: oid, schema, name, typtype; oid, schema and name of the base type; delimiter; four flags. */
 function typeRow(oid: number, name: string, type: string, extension = 0, of = 0): (string | null)[] {

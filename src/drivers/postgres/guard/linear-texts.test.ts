@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadModule } from 'libpg-query'
-import { shop } from '../../../../test/support/postgres-catalog.ts'
+import { shop, extension } from '../../../../test/support/postgres-catalog.ts'
 import { AppError } from '../../../errors.ts'
 import { checkSpatialText } from './allowed/srids.ts'
 import { hasLongRun } from './bounds/mark-runs.ts'
@@ -17,18 +17,9 @@ const LENGTH = 30_000
 /** Shorter times say nothing: garbage collection takes as long. */
 const NEGLIGIBLE_MS = 25
 
-const extension = (name: string) => ({
-  name,
-  version: '1.2',
-  schema: 'public',
-  trusted: true,
-  functions: [],
-  operators: [],
-  shadowed: [],
-})
 const SHOP = shop()
 const EXPOSED = exposedOf(SHOP)
-const WITH_POSTGIS = { ...EXPOSED, extension: extension }
+const WITH_POSTGIS = { ...EXPOSED, extension: (name: string) => extension(name, '1.2') }
 
 const filled = (unit: string, length: number): string => unit.repeat(Math.ceil(length / unit.length))
 

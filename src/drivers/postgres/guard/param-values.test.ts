@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shop } from '../../../../test/support/postgres-catalog.ts'
+import { shop, extension } from '../../../../test/support/postgres-catalog.ts'
 import { AppError } from '../../../errors.ts'
 import { exposedOf } from './exposed.ts'
 import { bindParams, boundTexts } from './param-values.ts'
@@ -40,16 +40,7 @@ test('a parameter of type tsquery has at most 32,768 bytes, because PostgreSQL r
 })
 
 test('a parameter with many points and bars is refused beside ltree, because an lquery of them takes gigabytes', () => {
-  const ltree = {
-    name: 'ltree',
-    version: '1.2',
-    schema: 'public',
-    trusted: true,
-    functions: [],
-    operators: [],
-    shadowed: [],
-  }
-  const exposed = { ...exposedOf(shop()), extension: () => ltree }
+  const exposed = { ...exposedOf(shop()), extension: () => extension('ltree', '1.2') }
   const bind = (text: string): unknown => bindParams({ values: [text], json: '' }, () => exposed)
   bind(`${'a.'.repeat(1_000)}${'a|'.repeat(1_000)}a`)
   assert.throws(() => bind(`${'a.'.repeat(1_100)}${'a|'.repeat(1_100)}a`), AppError)

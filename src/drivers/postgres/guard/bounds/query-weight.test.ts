@@ -1,9 +1,8 @@
 // Tests that short texts that cause much work are refused immediately, before the database is used.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { shop, table } from '../../../../../test/support/postgres-catalog.ts'
+import { shop, table, extension } from '../../../../../test/support/postgres-catalog.ts'
 import { openGuard, say, type Guard } from '../../../../../test/support/postgres-guard.ts'
-import type { CapturedExtension } from '../../captured-facts.ts'
 
 let guard: Guard
 before(async () => {
@@ -112,10 +111,7 @@ for (const [name, clause] of [
   })
 }
 
-const citext: CapturedExtension = {
-  ...{ name: 'citext', version: '1.6', schema: 'public', trusted: true },
-  ...{ functions: ['citext'], operators: ['=', '<', '>', '<=', '>=', '<>'], shadowed: [] },
-}
+const citext = extension('citext', '1.6', { functions: ['citext'], operators: ['=', '<', '>', '<=', '>=', '<>'] })
 const mails = shop(
   {
     extensions: [citext],

@@ -1,7 +1,7 @@
 // Tests what the guard prints and refuses for PostGIS, with a captured catalog: PostGIS is not among the test engines.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { shop, table, type } from '../../../../../test/support/postgres-catalog.ts'
+import { shop, table, type, extension } from '../../../../../test/support/postgres-catalog.ts'
 import { exposedOf } from '../exposed.ts'
 import { bindParams } from '../param-values.ts'
 import { openGuard, say, type Guard } from '../../../../../test/support/postgres-guard.ts'
@@ -11,24 +11,8 @@ const FUNCTIONS =
 const places = shop(
   {
     extensions: [
-      {
-        name: 'postgis',
-        version: '3.3.2',
-        schema: 'gis',
-        trusted: true,
-        functions: FUNCTIONS.split(' '),
-        operators: ['<->', '&&'],
-        shadowed: [],
-      },
-      {
-        name: 'hstore',
-        version: '1.8',
-        schema: 'gis',
-        trusted: true,
-        functions: ['hstore'],
-        operators: ['#=', '?'],
-        shadowed: [],
-      },
+      extension('postgis', '3.3.2', { schema: 'gis', functions: FUNCTIONS.split(' '), operators: ['<->', '&&'] }),
+      extension('hstore', '1.8', { schema: 'gis', functions: ['hstore'], operators: ['#=', '?'] }),
     ],
     trustedSchemas: ['gis'],
     types: [

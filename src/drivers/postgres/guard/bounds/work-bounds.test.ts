@@ -1,7 +1,7 @@
 // Tests the limits on paths and polygons, and on texts in which pg_trgm seeks a word.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { shop } from '../../../../../test/support/postgres-catalog.ts'
+import { shop, extension } from '../../../../../test/support/postgres-catalog.ts'
 import { openGuard, say, type Guard } from '../../../../../test/support/postgres-guard.ts'
 
 let guard: Guard
@@ -13,15 +13,10 @@ after(() => guard[Symbol.asyncDispose]())
 const TRIGRAMS = shop({
   trustedSchemas: ['public'],
   extensions: [
-    {
-      name: 'pg_trgm',
-      version: '1.6',
-      schema: 'public',
-      trusted: true,
+    extension('pg_trgm', '1.6', {
       functions: ['word_similarity', 'strict_word_similarity'],
       operators: ['<%', '%>', '<<%', '<->', '<<->', '<->>'],
-      shadowed: [],
-    },
+    }),
   ],
 })
 
