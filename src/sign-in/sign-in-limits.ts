@@ -11,8 +11,9 @@ import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /**
- * Concurrent hashes per network or known account, per network, per block of networks, and in this process. Each occupies one of the
- * four threads of libuv's pool. The other threads stay free for files, SQLite and connections to PostgreSQL.
+ * Concurrent hashes per network or known account, per network, per block of networks, and in this process. Each
+ * occupies one of the four threads of libuv's pool. The other threads stay free for files, SQLite and connections to
+ * PostgreSQL.
  */
 const HASHING = { who: 1, network: 1, block: 1, all: 2 }
 const HASHING_WAIT_MS = 10_000

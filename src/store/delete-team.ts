@@ -1,6 +1,6 @@
-// Deletes teams, datasources and webhooks. They may have gigabytes of rows, such as old versions of exposures. So the transaction
-// of the caller only hides a team: it takes the members away. Afterwards, the rows are deleted in portions. A datasource
-// or webhook moves to a hidden team of its own. If the process stops, the next start deletes the rest.
+// Deletes teams, datasources and webhooks. They may have gigabytes of rows, such as old versions of exposures. So the
+// transaction of the caller only hides a team: it takes the members away. Afterwards, the rows are deleted in portions.
+// A datasource or webhook moves to a hidden team of its own. If the process stops, the next start deletes the rest.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SqlBool, type Transaction } from 'kysely'
 import { newId, type DatasourceId, type TeamId, type WebhookId } from '../ids.ts'

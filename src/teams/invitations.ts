@@ -45,7 +45,8 @@ export type Invited = Member & { readonly inviteToken: string }
  * Invites an address. An account with a verified address becomes a member (INVITED) immediately, unless it has too many
  * unopened teams. Other people become members when they accept. Throws ROLE_REQUIRED if the role is above the caller's
  * own, or if an ADMIN would replace an invitation as OWNER, CONFLICT if the address is a member or the team has too many
- * members or pending invitations, and RATE_LIMITED if the inviter has caused too many mails. If there were too many mails to the address, no mail is sent.
+ * members or pending invitations, and RATE_LIMITED if the inviter has caused too many mails. If there were too many
+ * mails to the address, no mail is sent.
  */
 export async function addMember(
   deps: InviteDeps,
